@@ -1,0 +1,1 @@
+"""tetrad: arrays, recording and transformations for Python."""

@@ -1,0 +1,1 @@
+"""The shared base of both towers: avals, operations, jaxprs and binding."""

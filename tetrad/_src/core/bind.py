@@ -1,0 +1,142 @@
+"""Where an operation goes when it is called: the current trace of this thread.
+
+`STATE.trace` is the interpreter that receives operations. At the bottom stands the base
+trace that `wiring` installs (the recorder); every active transformation puts its own
+trace on top and remembers its parent. There are no levels: a trace processes an
+operation with itself switched off, so that what it does lands in its parent.
+
+`Value` is what users call `jax.Array`: device arrays and tracers derive from it. Its
+operators and methods are filled in by the `numpy` layer through a table.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.util import dtypes
+from tetrad._src.util.config import config
+
+
+class _State(threading.local):
+    """The trace that receives operations, and the user line that caused them."""
+
+    trace: Trace
+    where: tuple[Any, int] | None = None
+
+
+STATE = _State()
+
+
+class Value:
+    """An array as user code sees it: a device array or a tracer."""
+
+    __slots__ = ()
+    __array_priority__ = 100
+    aval: Aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+
+class Tracer(Value):
+    """A value that stands for one in a transformation."""
+
+    __slots__ = ("trace", "aval", "origin", "__weakref__")
+    trace: Trace
+
+
+class Trace:
+    """An interpreter of operations; `parent` is what it calls upon itself."""
+
+    parent: Trace | None = None
+
+    def process(self, op: Any, args: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Trace:
+        STATE.trace = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        assert self.parent is not None
+        STATE.trace = self.parent
+
+
+class at:
+    """`with at(trace):` operations go to `trace`; the old one comes back after."""
+
+    __slots__ = ("trace", "old")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.old = STATE.trace
+        STATE.trace = self.trace
+        return self.trace
+
+    def __exit__(self, *exc: object) -> None:
+        STATE.trace = self.old
+
+
+def set_base(trace: Trace) -> None:
+    """The port of the recorder: what receives operations outside transformations."""
+    _State.trace = trace
+
+
+def base_trace() -> Trace:
+    return _State.trace
+
+
+def current() -> Trace:
+    return STATE.trace
+
+
+def active() -> bool:
+    """Whether a transformation is being traced in this thread."""
+    return STATE.trace is not _State.trace
+
+
+_SCALARS = {
+    True: {t: Aval((), dtypes.python_scalar_dtype(t, True), t is not bool)
+           for t in (bool, int, float, complex)},
+    False: {t: Aval((), dtypes.python_scalar_dtype(t, False), t is not bool)
+            for t in (bool, int, float, complex)},
+}
+
+
+def aval_of(x: Any) -> Aval:
+    """The aval of a value, a Python scalar, or anything NumPy takes."""
+    if isinstance(x, Value):
+        return x.aval
+    scalar = _SCALARS[config.x64].get(type(x))
+    if scalar is not None:
+        return scalar
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        for kind in (bool, int, float, complex):
+            if isinstance(x, kind):
+                return _SCALARS[config.x64][kind]
+    dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+    return Aval(np.shape(x), dtypes.canonicalize_dtype(dtype))

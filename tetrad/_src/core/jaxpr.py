@@ -1,0 +1,241 @@
+"""Jaxprs: straight-line programs over typed variables.
+
+    Jaxpr ::= { lambda ; in* . let Eqn* in (Atom*) }
+    Eqn   ::= out* = op in*                    in: Atom, out: Var
+    Atom  ::= Var | Literal
+
+A variable is bound once, before it is used. Every closed-over array is an operand: what
+a function closes over becomes leading inputs when it is staged, and operations that
+hold jaxprs take it as leading operands, so a jaxpr owns no arrays. (Arrays that a rule
+makes while a jaxpr is rewritten are array literals.)
+
+Here: the data, structural keys, evaluation and dead-code elimination. `check.py` states
+what is legal, `text.py` prints, `stage.py` makes jaxprs from Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import STATE
+from tetrad._src.core.op import Op
+from tetrad._src.util.memo import memo_on_first
+
+
+class Var:
+    """A variable; identity is its name."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+
+
+class Literal:
+    """A constant operand: a scalar, or an array that a rewrite made."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: Aval) -> None:
+        self.val = val
+        self.aval = aval
+
+
+Atom = Var | Literal
+
+
+class Eqn:
+    """`outs = op(*ins)`, with the user line `where` it was written."""
+
+    __slots__ = ("op", "ins", "outs", "where")
+
+    def __init__(
+        self, op: Op, ins: Sequence[Atom], outs: Sequence[Var], where: Any = None
+    ) -> None:
+        self.op = op
+        self.ins = ins
+        self.outs = outs
+        self.where = where
+
+    @property
+    def primitive(self) -> type:
+        return type(self.op)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return self.op.params
+
+    invars = property(lambda self: self.ins)
+    outvars = property(lambda self: self.outs)
+
+
+class Jaxpr:
+    """A program: inputs, equations, outputs; `memo` caches what is derived from it."""
+
+    __slots__ = (
+        "ins", "eqns", "outs", "in_avals", "out_avals", "effects", "memo", "name",
+        "__weakref__",
+    )
+
+    def __init__(
+        self,
+        ins: Sequence[Var],
+        eqns: Sequence[Eqn],
+        outs: Sequence[Atom],
+        name: str = "",
+    ) -> None:
+        self.ins = list(ins)
+        self.eqns = list(eqns)
+        self.outs = list(outs)
+        self.name = name
+        self.in_avals = tuple([v.aval for v in ins])
+        self.out_avals = tuple([v.aval for v in outs])
+        self.effects: frozenset[Any] = frozenset().union(
+            *[e.op.effects for e in eqns if e.op.effects]
+        )
+        self.memo: dict[Any, Any] = {}
+
+    invars = property(lambda self: self.ins)
+    outvars = property(lambda self: self.outs)
+    constvars = property(lambda self: [])
+
+    def structural_key(self) -> Any:
+        """A hashable, equal for jaxprs that differ only in their variables."""
+        key = self.memo.get("key")
+        if key is None:
+            key = self.memo["key"] = Key(_structure(self))
+        return key
+
+    def __repr__(self) -> str:
+        return f"<jaxpr of {len(self.eqns)} equations>"
+
+
+class Key:
+    """A long hashable that computes its hash once."""
+
+    __slots__ = ("value", "hash")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.hash = hash(value)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            type(other) is Key
+            and self.hash == other.hash
+            and self.value == other.value
+        )
+
+
+def _literal_key(literal: Literal) -> Any:
+    value = literal.val
+    if getattr(value, "shape", ()):
+        return ("array", id(value))
+    return (literal.aval, type(value).__name__, repr(value))
+
+
+def _structure(jaxpr: Jaxpr) -> tuple[Any, ...]:
+    number: dict[Any, int] = {}
+
+    def name(atom: Atom) -> Any:
+        return number[atom] if type(atom) is Var else _literal_key(atom)  # type: ignore[arg-type]
+
+    parts: list[Any] = [jaxpr.in_avals]
+    for var in jaxpr.ins:
+        number[var] = len(number)
+    for eqn in jaxpr.eqns:
+        parts.append((eqn.op.structural(), *[name(v) for v in eqn.ins]))
+        for var in eqn.outs:
+            number[var] = len(number)
+    parts.append(tuple([name(v) for v in jaxpr.outs]))
+    return tuple(parts)
+
+
+# ------------------------------------------------------------------------ evaluation
+
+
+def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """Replays `jaxpr` on `args` in the current trace, with its own source lines."""
+    if len(args) != len(jaxpr.ins):
+        raise TypeError(f"the jaxpr takes {len(jaxpr.ins)} inputs, got {len(args)}")
+    env = dict(zip(jaxpr.ins, args))
+    last = last_uses(jaxpr)
+    outside = STATE.where
+    try:
+        for eqn, dead in zip(jaxpr.eqns, last):
+            STATE.where = eqn.where or outside
+            results = eqn.op(*[read(env, v) for v in eqn.ins])
+            if eqn.op.multiple:
+                env.update(zip(eqn.outs, results))
+            else:
+                env[eqn.outs[0]] = results
+            results = None
+            for var in dead:
+                env.pop(var, None)
+    finally:
+        STATE.where = outside
+    return [read(env, v) for v in jaxpr.outs]
+
+
+def read(env: dict[Var, Any], atom: Atom) -> Any:
+    return atom.val if type(atom) is Literal else env[atom]  # type: ignore[index]
+
+
+@memo_on_first
+def last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
+    """For each equation, the variables that nobody needs after it."""
+    seen = {v for v in jaxpr.outs if type(v) is Var}
+    result: list[list[Var]] = []
+    for eqn in reversed(jaxpr.eqns):
+        dead = []
+        for var in (*eqn.ins, *eqn.outs):
+            if type(var) is Var and var not in seen:
+                seen.add(var)
+                dead.append(var)
+        result.append(dead)
+    result.reverse()
+    return result
+
+
+# --------------------------------------------------------------------------- rewriting
+
+
+@memo_on_first
+def dce(
+    jaxpr: Jaxpr, used: tuple[bool, ...], keep_ins: bool = True
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """Drops what the `used` outputs do not need; effects stay.
+
+    Returns the smaller jaxpr and which inputs it uses (all stay if `keep_ins`).
+    """
+    live = {v for v, u in zip(jaxpr.outs, used) if u and type(v) is Var}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        if not (eqn.op.effects or any(v in live for v in eqn.outs)):
+            continue
+        if eqn.op.dce is not None:
+            op, used_ins = eqn.op.dce(tuple([v in live for v in eqn.outs]))
+            outs = [v for v in eqn.outs if v in live]
+            ins = [v for v, u in zip(eqn.ins, used_ins) if u]
+            eqn = Eqn(op, ins, outs, eqn.where)
+        eqns.append(eqn)
+        live.update([v for v in eqn.ins if type(v) is Var])
+    used_ins = tuple([v in live for v in jaxpr.ins])
+    ins = jaxpr.ins if keep_ins else [v for v, u in zip(jaxpr.ins, used_ins) if u]
+    outs = [v for v, u in zip(jaxpr.outs, used) if u]
+    return Jaxpr(ins, eqns[::-1], outs, jaxpr.name), used_ins
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:
+    for eqn in jaxpr.eqns:
+        yield from eqn.op.jaxprs()
+
+
+JaxprFunction = Callable[..., Sequence[Any]]

@@ -1,0 +1,291 @@
+"""Operations: one class states everything about one operation.
+
+An operation is an interned frozen dataclass instance. The class is the operation (and
+what JAX calls its primitive), the fields are its static parameters, the methods are its
+rules. An equation is `outs = op(*operands)`.
+
+Read `Op` from top to bottom: identity and facts, typing, differentiation, batching,
+partial evaluation, then what the machines need. Rules for the machines are written
+against the builder protocols at the end, so operations import no backend.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import STATE
+from tetrad._src.util.memo import Cache
+
+
+class Kind(enum.Enum):
+    """What passes may assume of an operation."""
+
+    ELEMENTWISE = "elementwise"  # out[i] = scalar(x[i], y[i], …)
+    REDUCE = "reduce"  # folds axes with an associative combiner
+    REARRANGE = "rearrange"  # moves elements by an index map; computes nothing
+    INDEXED = "indexed"  # out[i] = x[point(i)]: the index map reads memory
+    UPDATE = "update"  # x with some elements replaced or combined
+    CONTRACT = "contract"  # products summed over axes
+    OPAQUE = "opaque"  # a named kernel
+    CALL = "call"  # holds jaxprs or functions
+
+
+class Primitive(type):
+    """The metaclass of operations: interns instances, answers as JAX's primitive."""
+
+    pool: Cache = Cache("operations", limit=65536)
+    kind: Kind
+    multiple: bool
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls.kind is Kind.CALL or kwargs:
+            made = super().__call__(*args, **kwargs)
+            if cls.kind is Kind.CALL:
+                return made
+            args = made.fields()
+        key = (cls, args, tuple(map(type, args)))
+        found = Primitive.pool.get(key)
+        if found is None:
+            made = super().__call__(*args)
+            full = made.fields()
+            exact = (cls, full, tuple(map(type, full)))
+            found = Primitive.pool.setdefault(exact, made)
+            Primitive.pool.setdefault(key, found)
+        return found
+
+    def bind(cls, *args: Any, **params: Any) -> Any:
+        """`primitive.bind(*operands, **params)`, as replayed jaxprs call it."""
+        return cls(**params)(*args)
+
+    @property
+    def multiple_results(cls) -> bool:
+        return cls.multiple
+
+
+class Linear:
+    """Stands for a linear operand in `transpose`: only its aval is known."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+
+
+class Whole:
+    """Wraps an output of a batch rule that is the same for every lane."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@dataclasses.dataclass(slots=True)
+class Axis:
+    """A mapped axis: its size, and its name if it has one."""
+
+    size: int
+    name: Any = None
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.name))
+
+
+@dataclasses.dataclass(slots=True)
+class Split:
+    """An operation taken apart by partial evaluation.
+
+    `known` runs now on the operands `known_in`; its outputs are the known outputs, then
+    residuals. `unknown` runs later; `unknown_in` lists operands (`i >= 0`) and
+    residuals (`~j`). `unknown_out` marks which outputs the later part gives.
+    """
+
+    known: Op | None
+    known_in: tuple[int, ...]
+    unknown: Op | None
+    unknown_in: tuple[int, ...]
+    unknown_out: tuple[bool, ...]
+
+
+LinearGroups = tuple[tuple[int, ...], ...] | str
+
+
+class Op(metaclass=Primitive):
+    """The base of all operations. Members come in this order in every class."""
+
+    # -- facts ---------------------------------------------------------------
+    kind: ClassVar[Kind] = Kind.OPAQUE
+    name: ClassVar[str] = "op"
+    multiple: ClassVar[bool] = False  # returns a list
+    accepts: ClassVar[str] = "fcuibK"  # aval kinds, for every operand
+    linear: ClassVar[LinearGroups] = ()  # groups jointly linear; multilinear across
+    aligned: ClassVar[bool] = True  # `batch` wants every operand mapped at 0
+    sets_weak: ClassVar[bool] = False  # `type` decides the weak type itself
+    consumes: ClassVar[tuple[int, ...]] = ()  # operands that are keys being used up
+    commutes: ClassVar[bool] = False
+    hidden: ClassVar[tuple[str, ...]] = ()  # fields that jaxpr text leaves out
+    effects: ClassVar[frozenset[Any]] = frozenset()
+    axis_names: ClassVar[tuple[Any, ...]] = ()
+
+    # -- rules that are absent unless a class gives them -----------------------
+    derivative: ClassVar[Any] = None  # (ans, *xs) -> coefficients or None
+    jvp: ClassVar[Any] = None  # (primals, tangents) -> (out, tangent)
+    transpose: ClassVar[Any] = None  # (ct, *args) -> cts for the Linear args
+    batch: ClassVar[Any] = None  # (axis, *args) | (axis, mapped, *args)
+    split: ClassVar[Any] = None  # (unknown) -> Split | None
+    stage: ClassVar[Any] = None  # (*args) -> outs | NotImplemented
+    dce: ClassVar[Any] = None  # (used) -> (op, used operands)
+    expand: ClassVar[Any] = None  # (*args) -> outs, in terms of other operations
+    simplify: ClassVar[Any] = None  # (*args) -> outs | None
+
+    # -- the machines: see the protocols at the end of this file ------------------
+    scalar: ClassVar[Any] = None  # ELEMENTWISE: (block, *xs) -> value(s)
+    restride: ClassVar[Any] = None  # REARRANGE: (aval, strides, offset) -> same | None
+    coordinates: ClassVar[Any] = None  # REARRANGE: () -> (coefficients, offset)
+    regions: ClassVar[Any] = None  # REARRANGE: (*avals) -> [Region]
+    starts: ClassVar[Any] = None  # dynamic offsets: (*avals) -> [Start]
+    point: ClassVar[Any] = None  # INDEXED, UPDATE: (block, coords, load) -> Point
+    combine: ClassVar[Any] = None  # UPDATE: (block, old, new) -> value
+    initial: ClassVar[Any] = None  # REDUCE: (block, type) -> state
+    step: ClassVar[Any] = None  # REDUCE: (block, state, x, index) -> state
+    merge: ClassVar[Any] = None  # REDUCE: (block, state, state) -> state
+    finish: ClassVar[Any] = None  # REDUCE: (block, state) -> value(s)
+    kernel: ClassVar[Any] = None  # OPAQUE: (*avals) -> (name, parameters)
+    hlo: ClassVar[Any] = None  # StableHLO mnemonic, or (emit, *operands) -> text
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+        if "name" not in cls.__dict__:
+            words = "".join("_" + c.lower() if c.isupper() else c for c in cls.__name__)
+            cls.name = words.lstrip("_")
+
+    def __call__(self, *args: Any) -> Any:
+        return STATE.trace.process(self, args)
+
+    def type(self, *avals: Aval) -> Any:
+        """The aval(s) of the result; raises TypeError or ValueError in user's words."""
+        raise NotImplementedError(f"{self.name} states no typing rule")
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{k}={v}" for k, v in self.params.items())
+        return f"{self.name}[{params}]" if params else self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.fields()
+
+    def __copy__(self) -> Op:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Op:
+        return self
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def fields(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in type(self).__match_args__])  # type: ignore[attr-defined]
+
+    def jaxprs(self) -> tuple[Any, ...]:
+        """The jaxprs that this operation holds."""
+        return ()
+
+    def structural(self) -> Any:
+        """A hashable that is equal for operations that do the same."""
+        if self.kind is not Kind.CALL:
+            return self
+        return (type(self), *[_structural(field) for field in self.fields()])
+
+    def linear_groups(self, count: int) -> tuple[tuple[int, ...], ...]:
+        """The linear groups for `count` operands."""
+        if self.linear == "all":
+            return (tuple(range(count)),)
+        return self.linear  # type: ignore[return-value]
+
+
+def _structural(field: Any) -> Any:
+    if hasattr(field, "structural_key"):
+        return field.structural_key()
+    if type(field) is tuple:
+        return tuple([_structural(item) for item in field])
+    return field
+
+
+# ---------------------------------------------------------------------------- typing
+
+_inferred: Cache = Cache("type inference", limit=65536)
+
+
+def infer(op: Op, avals: tuple[Aval, ...]) -> Any:
+    """The result aval(s) of `op` on operands of `avals`; cached.
+
+    Checks the operand kinds, asks `op.type`, then applies the one rule of weak types:
+    a result is weak when all operands are.
+    """
+    if op.kind is Kind.CALL:
+        return op.type(*avals)
+    key = (op, avals)
+    found = _inferred.get(key)
+    if found is not None:
+        return found
+    for position, aval in enumerate(avals):
+        if aval.kind not in op.accepts:
+            raise TypeError(
+                f"{op.name} does not accept {aval.dtype.name} (operand {position} is"
+                f" {aval.long_name()})"
+            )
+    out = op.type(*avals)
+    if not op.sets_weak:
+        weak = bool(avals) and all(a.weak_type for a in avals)
+        if op.multiple:
+            out = tuple([a.update(weak_type=weak) for a in out])
+        else:
+            out = out.update(weak_type=weak)
+    _inferred.setdefault(key, out)
+    return out
+
+
+# ------------------------------------------------------------- builder protocols
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Region:
+    """A part of an output that a REARRANGE operation fills from one operand.
+
+    Operand `operand` (all of it, or a scalar that fills the region) goes to the output
+    elements `offset + sum(strides[d] * i[d])`, counted in elements of the dense output.
+    `shape` is the region's extents. Regions are written in order: later ones win.
+    """
+
+    operand: int
+    shape: tuple[int, ...]
+    offset: int
+    strides: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Start:
+    """A run-time offset: clamp(operand, 0, limit) along one axis of the source."""
+
+    operand: int
+    axis: int
+    limit: int
+
+
+@dataclasses.dataclass(slots=True)
+class Point:
+    """Where an INDEXED or UPDATE operation touches its source, in scalar code.
+
+    `coords` are i64 values of the builder, one per axis of the operand; `inside` is an
+    i1 value, or None if the coordinates are always in range (clamped). `fill` is the
+    value that a read outside gives.
+    """
+
+    coords: Sequence[Any]
+    inside: Any = None
+    fill: Any = None

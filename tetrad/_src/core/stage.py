@@ -1,0 +1,151 @@
+"""Staging: a Python function over values becomes a jaxpr.
+
+`stage` runs the function once on tracers and writes down every operation. Arrays and
+outer tracers that the function closes over become extra leading inputs ("consts").
+`restage` turns a jaxpr-to-jaxpr rewrite, written as a Python function, into a jaxpr.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import STATE, Trace, Tracer, Value, aval_of, base_trace
+from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from tetrad._src.core.op import Op, infer
+from tetrad._src.util import errors
+
+
+class StageTracer(Tracer):
+    __slots__ = ("var",)
+    var: Var
+
+    def __init__(self, trace: Stage, var: Var, origin: Any = None) -> None:
+        self.trace = trace
+        self.aval = var.aval
+        self.var = var
+        self.origin = origin
+
+
+def where() -> Any:
+    """The user line that caused the operation being bound: (code, lasti)."""
+    return STATE.where or errors.user_frame()
+
+
+class Stage(Trace):
+    """Writes equations down."""
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.eqns: list[Eqn] = []
+        self.consts: dict[int, tuple[Var, Any]] = {}
+        self.closed = False
+
+    def tracer(self, var: Var, origin: Any = None) -> StageTracer:
+        return StageTracer(self, var, origin)
+
+    def atom(self, x: Any) -> Atom:
+        if type(x) is StageTracer and x.trace is self:
+            return x.var
+        if not isinstance(x, Value) and np.ndim(x) == 0:
+            return Literal(x, aval_of(x))
+        const = self.consts.get(id(x))
+        if const is None:
+            if isinstance(x, Tracer):
+                check_ancestor(x, self)
+            const = self.consts[id(x)] = (Var(aval_of(x)), x)
+        return const[0]
+
+    def process(self, op: Op, args: Sequence[Any]) -> Any:
+        if op.stage is not None:
+            done = op.stage(*args)
+            if done is not NotImplemented:
+                return done
+        ins = [self.atom(a) for a in args]
+        out = infer(op, tuple([a.aval for a in ins]))
+        line = where()
+        if op.multiple:
+            outs = [Var(a) for a in out]
+            self.eqns.append(Eqn(op, ins, outs, line))
+            return [StageTracer(self, v, line) for v in outs]
+        var = Var(out)
+        self.eqns.append(Eqn(op, ins, [var], line))
+        return StageTracer(self, var, line)
+
+    def close(
+        self, ins: Sequence[Var], outs: Sequence[Any], name: str = ""
+    ) -> tuple[Jaxpr, list[Any]]:
+        """The jaxpr over (consts, ins), and the consts."""
+        atoms = [self.atom(o) for o in outs]
+        consts = list(self.consts.values())
+        self.closed = True
+        jaxpr = Jaxpr([v for v, _ in consts] + list(ins), self.eqns, atoms, name)
+        return jaxpr, [c for _, c in consts]
+
+
+def check_ancestor(tracer: Tracer, trace: Trace | None) -> None:
+    """Raises unless `tracer` belongs to `trace` or to one it runs inside."""
+    ancestor = trace
+    while ancestor is not None:
+        if ancestor is tracer.trace:
+            return
+        ancestor = ancestor.parent
+    raise errors.UnexpectedTracerError(leak_message(tracer))
+
+
+def leak_message(tracer: Tracer) -> str:
+    made = getattr(tracer, "origin", None)
+    place = f" It was made at {errors.format_where(made)}." if made else ""
+    return (
+        f"a traced value {tracer.aval.long_name()} is used after the transformation"
+        f" that made it has ended.{place} It was stored somewhere that outlives the"
+        " traced function (a global, an attribute, a list). Return it from the function"
+        " instead of storing it."
+    )
+
+
+def stage(
+    fun: Callable[..., Sequence[Any]], avals: Sequence[Aval], name: str = ""
+) -> tuple[Jaxpr, list[Any]]:
+    """Stages `fun` (flat values to a flat list): a jaxpr over (*consts, *ins)."""
+    trace = Stage(STATE.trace)
+    ins = [Var(a) for a in avals]
+    origin = where()
+    with trace:
+        outs = fun(*[trace.tracer(v, origin) for v in ins])
+        return trace.close(ins, outs, name)
+
+
+def restage(
+    fun: Callable[..., Sequence[Any]], avals: Sequence[Aval], name: str = ""
+) -> Jaxpr:
+    """Stages a rewrite, which closes over nothing but arrays made by rules."""
+    trace = Stage(base_trace())
+    ins = [Var(a) for a in avals]
+    outside = STATE.trace
+    STATE.trace = trace
+    try:
+        outs = fun(*[trace.tracer(v) for v in ins])
+        jaxpr, consts = trace.close(ins, outs, name)
+    finally:
+        STATE.trace = outside
+    if not consts:
+        return jaxpr
+    literals = {v: Literal(c, v.aval) for v, c in zip(jaxpr.ins, consts)}
+
+    def subst(atom: Atom) -> Atom:
+        return literals.get(atom, atom) if type(atom) is Var else atom
+
+    eqns = [
+        Eqn(e.op, [subst(v) for v in e.ins], e.outs, e.where) for e in jaxpr.eqns
+    ]
+    return Jaxpr(ins, eqns, [subst(v) for v in jaxpr.outs], name)
+
+
+def live_tracers(trace: Stage, tracers: Sequence[weakref.ref[Tracer]]) -> list[Tracer]:
+    """Tracers of a finished trace that something still holds."""
+    return [t for r in tracers if (t := r()) is not None and t.trace is trace]

@@ -1,0 +1,67 @@
+"""The port of the machines: what the runtime asks of a backend.
+
+A backend owns devices of one platform. It compiles jaxprs whose inputs are arrays, or
+scalars passed by value, into an `Executable`, and runs it on buffers. The runtime keeps
+the ledger, decides what is donated and when work is submitted; it never looks inside a
+buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.jaxpr import Jaxpr
+
+
+class Executable(Protocol):
+    """A compiled jaxpr."""
+
+    in_avals: tuple[Aval, ...]
+    out_avals: tuple[Aval, ...]
+    by_value: tuple[bool, ...]  # inputs that are Python or NumPy scalars
+    donors: tuple[int | None, ...]  # input whose buffer an output may take over
+    work: int  # estimated nanoseconds on the device
+
+    def text(self, stage: str) -> str:
+        """A stage of the compilation as text."""
+        ...
+
+
+class Backend(Protocol):
+    """One platform: `cpu`, or a PJRT plugin."""
+
+    platform: str
+    version: str
+
+    def devices(self) -> Sequence[Any]: ...
+
+    def compile(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Executable: ...
+
+    def execute(
+        self,
+        executable: Executable,
+        inputs: Sequence[Any],
+        donated: Sequence[int | None],
+        device: Any,
+        lines: Sequence[Any],
+    ) -> list[Any]:
+        """Runs on buffers and scalars; gives one buffer an output.
+
+        `donated[j]` is the input whose buffer output `j` takes over now, or None.
+        `lines[j]` is the user line that the ledger notes for output `j`.
+        """
+        ...
+
+    def put(self, host: np.ndarray[Any, Any], aval: Aval, device: Any, line: Any) -> Any:
+        """A buffer with a copy of `host`."""
+        ...
+
+    def get(self, buffer: Any, aval: Aval) -> np.ndarray[Any, Any]:
+        """A host array with a copy of the buffer; waits for it."""
+        ...
+
+    def wait(self, buffer: Any) -> None: ...
