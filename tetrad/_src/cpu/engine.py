@@ -1,0 +1,274 @@
+"""The engine: LLVM text in, callable machine code out.
+
+`assemble(text, names)` returns a `Code` whose `symbols` map function names to addresses.
+On the way it asks, in this order: the memory cache, the disk cache (`native_cache`),
+the compiler (`native_llvm`); objects are loaded by `native_elf` on Linux x86-64 and by
+LLVM's LLJIT elsewhere. Names that the text declares but does not define are looked up
+in a table (`define_symbol`), then by resolvers registered for a prefix, then in the C
+and mathematics libraries. Read `assemble`, `_produce`, `_load`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import hashlib
+import platform
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tetrad._src.cpu import native_elf
+from tetrad._src.cpu import native_llvm
+
+CompileError = native_llvm.CompileError
+LoadError = native_elf.LoadError
+
+MEMORY_LIMIT = 256 << 20
+OWN_LOADER = sys.platform == "linux" and platform.machine() in ("x86_64", "AMD64")
+
+
+class Code:
+    """Loaded machine code; it is unmapped when the last reference to this object goes.
+
+    Whoever keeps an address from `symbols` keeps the `Code` too. `pin` gives the code
+    up to the end of the process, for code that other threads may be running in.
+    """
+
+    __slots__ = ("symbols", "size", "_unload", "__weakref__")
+
+    def __init__(
+        self, symbols: dict[str, int], size: int, unload: Callable[[], None]
+    ) -> None:
+        self.symbols = symbols
+        self.size = size
+        self._unload: Callable[[], None] | None = unload
+
+    def __getitem__(self, name: str) -> int:
+        return self.symbols[name]
+
+    def __repr__(self) -> str:
+        return f"Code({', '.join(self.symbols)}; {self.size} bytes)"
+
+    def pin(self) -> Code:
+        """Never unmap this code."""
+        self._unload = None
+        return self
+
+    def __del__(
+        self, is_finalizing: Callable[[], bool] = sys.is_finalizing
+    ) -> None:
+        # The system frees everything at exit, when modules may be gone already.
+        unload = getattr(self, "_unload", None)
+        if unload is not None and not is_finalizing():
+            unload()
+
+
+class CompileRecord(NamedTuple):
+    """One line of the compile statistics."""
+
+    names: tuple[str, ...]
+    milliseconds: float
+    from_disk: bool
+
+
+compiles: list[CompileRecord] = []
+
+_lock = threading.Lock()
+_cache: OrderedDict[bytes, Code] = OrderedDict()
+_cache_bytes = 0
+_in_work: dict[bytes, threading.Lock] = {}
+_symbols: dict[str, int] = {}
+_resolvers: dict[str, Callable[[str], int | None]] = {}
+
+
+def assemble(
+    text: str, names: Sequence[str], *, opt: int = 2, passes: bool = False
+) -> Code:
+    """Compile function definitions and declarations (no target header) to addresses.
+
+    `names` are the functions that the caller will ask for; they must be global. `opt`
+    is the level of code generation, 0 to 3. `passes` runs a light mid-level pipeline,
+    for large hand-written modules. Safe to call from several threads.
+    """
+    key = _digest(text, opt, passes)
+    code = _remembered(key)
+    if code is None:
+        with _lock:
+            work = _in_work.setdefault(key, threading.Lock())
+        with work:
+            code = _remembered(key)
+            if code is None:
+                code = _produce(text, tuple(names), key, opt, passes)
+                _remember(key, code)
+        with _lock:
+            _in_work.pop(key, None)
+    for name in names:
+        if name not in code.symbols:
+            raise CompileError(
+                f"the module does not define a global function {name!r}; "
+                f"it defines {', '.join(code.symbols) or 'none'}"
+            )
+    return code
+
+
+def code_bytes() -> int:
+    """Bytes of machine code that the memory cache holds."""
+    return _cache_bytes
+
+
+def forget() -> int:
+    """Empty the memory cache; returns its bytes. Code that is in use stays loaded."""
+    global _cache_bytes
+    with _lock:
+        freed = _cache_bytes
+        old = list(_cache.values())
+        _cache.clear()
+        _cache_bytes = 0
+    del old  # unmapping happens here, outside the lock
+    return freed
+
+
+def define_symbol(name: str, address: int) -> None:
+    """Let compiled text that declares `name` call `address`."""
+    _symbols[name] = address
+
+
+def add_resolver(prefix: str, resolve: Callable[[str], int | None]) -> None:
+    """Ask `resolve` for names that start with `prefix`, at their first use."""
+    _resolvers[prefix] = resolve
+
+
+def lookup_symbol(name: str) -> int:
+    """The address that compiled code gets for an external name."""
+    address = _symbols.get(name)
+    if address is not None:
+        return address
+    for prefix, resolve in _resolvers.items():
+        if name.startswith(prefix):
+            address = resolve(name)
+            if address:
+                _symbols[name] = address
+                return address
+    for library in _system_libraries():
+        try:
+            entry = getattr(library, name)
+        except AttributeError:
+            continue
+        address = ctypes.cast(entry, ctypes.c_void_p).value
+        if address:
+            _symbols[name] = address
+            return address
+    raise LoadError(
+        f"compiled code refers to {name!r}, which nothing defines; "
+        "call define_symbol(name, address) first"
+    )
+
+
+def function(address: int, restype: Any, *argtypes: Any, gil: bool) -> Any:
+    """A Python callable for machine code; `gil=False` releases the GIL during calls.
+
+    The callable does not keep the code alive: hold its `Code`.
+    """
+    make = ctypes.PYFUNCTYPE if gil else ctypes.CFUNCTYPE
+    return make(restype, *argtypes)(address)
+
+
+def _digest(text: str, opt: int, passes: bool) -> bytes:
+    state = hashlib.blake2b(text.encode(), digest_size=32)
+    state.update(b"opt %d passes %d" % (opt, passes))
+    return state.digest()
+
+
+def _remembered(key: bytes) -> Code | None:
+    with _lock:
+        code = _cache.get(key)
+        if code is not None:
+            _cache.move_to_end(key)
+        return code
+
+
+def _remember(key: bytes, code: Code) -> None:
+    global _cache_bytes
+    evicted = []
+    with _lock:
+        _cache[key] = code
+        _cache_bytes += code.size
+        while _cache_bytes > MEMORY_LIMIT and len(_cache) > 1:
+            _, old = _cache.popitem(last=False)
+            _cache_bytes -= old.size
+            evicted.append(old)
+
+
+def _produce(
+    text: str, names: tuple[str, ...], key: bytes, opt: int, passes: bool
+) -> Code:
+    start = time.perf_counter()
+    data = native_llvm.compile_object(text, opt=opt, passes=passes)
+    code = _load(data, names)
+    milliseconds = (time.perf_counter() - start) * 1e3
+    compiles.append(CompileRecord(names, milliseconds, False))
+    return code
+
+
+def _load(data: bytes, names: tuple[str, ...]) -> Code:
+    if not OWN_LOADER:
+        return _load_with_lljit(data, names)
+    loaded = native_elf.load(data, lookup_symbol)
+    base, size = loaded.base, loaded.size
+
+    def unload() -> None:
+        native_elf.unload(base, size)
+
+    return Code(loaded.symbols, size, unload)
+
+
+_lljit: Any = None
+_lljit_count = 0
+
+
+def _load_with_lljit(data: bytes, names: tuple[str, ...]) -> Code:
+    """Load through LLVM's own linker: for systems that `native_elf` does not know."""
+    global _lljit, _lljit_count
+    import llvmlite.binding
+
+    native_llvm.target()
+    with _lock:
+        if _lljit is None:
+            machine = native_llvm.target_machine(2)
+            _lljit = llvmlite.binding.create_lljit_compiler(machine)
+        _lljit_count += 1
+        library = f"tetrad{_lljit_count}"
+    builder = llvmlite.binding.JITLibraryBuilder()
+    builder.add_object_img(data)
+    builder.add_current_process()
+    for name, address in list(_symbols.items()):
+        builder.import_symbol(name, address)
+    for name in names:
+        builder.export_symbol(name)
+    try:
+        tracker = builder.link(_lljit, library)
+    except RuntimeError as error:
+        raise LoadError(f"LLVM cannot link the module: {error}") from None
+    symbols = {name: tracker[name] for name in names}
+    return Code(symbols, len(data), tracker.close)
+
+
+_libraries: list[ctypes.CDLL] | None = None
+
+
+def _system_libraries() -> list[ctypes.CDLL]:
+    global _libraries
+    if _libraries is None:
+        found = [ctypes.CDLL(None)]
+        for name in ("libm.so.6", "libgcc_s.so.1"):
+            if sys.platform == "linux":
+                try:
+                    found.append(ctypes.CDLL(name))
+                except OSError:
+                    continue
+        _libraries = found
+    return _libraries
