@@ -1,0 +1,932 @@
+"""The text of the worker pool, the stream and the program runner, as LLVM IR.
+
+`pool_text()` gives one module whose parts are, in reading order: parking (how a thread
+sleeps on a word: futexes on Linux, one mutex and condition elsewhere), thread start,
+the pool (`parallel_for`), the runner (`run`, which interprets a job), the stream
+(`submit`, `wait`, a thread that runs jobs in order). `FIELDS` names the words of the
+state block that all of them share; `pool.py` reads and writes the same words.
+
+A job is a block of int64 words; see `JOB` for their order and `Opcode` for the
+instructions. Chunk boundaries depend on the job alone, never on the number of threads.
+"""
+
+from __future__ import annotations
+
+import enum
+import platform
+import signal
+import sys
+
+MAX_WORKERS = 1024
+RING = 1024  # jobs that the stream can hold; a power of two
+
+# Offsets in bytes into the state block. Words written by different threads lie in
+# different cache lines.
+FIELDS = {
+    "WORD": 0,  # i64: epoch << 32 | index of the next chunk
+    "EPOCH": 4,  # i32: upper half of WORD, on which idle workers sleep
+    "FUNCTION": 64,  # ptr: what the current parallel_for calls
+    "CONTEXT": 72,  # ptr: its first argument
+    "COUNT": 80,  # i64: number of chunks handed out
+    "FIRST": 88,  # i64: index of the first of them
+    "FINISHED": 128,  # i64: chunks finished
+    "SLEEPERS": 192,  # i32: workers asleep
+    "CALLER_SLEEPS": 196,  # i32: the caller of parallel_for is asleep
+    "LOCK": 200,  # i32: a parallel_for is running
+    "WORKER_SPIN": 204,  # i32: pauses before a worker sleeps
+    "STOP": 208,  # i32: workers are to return
+    "CALLER_SPIN": 212,  # i32: pauses before the caller sleeps
+    "WANTED": 216,  # i32: number of workers to start
+    "STARTED": 220,  # i32: workers have been started
+    "ALIVE": 224,  # i32: workers that could be started
+    "HEAD": 256,  # i64: ticket of the last job submitted
+    "TAIL": 320,  # i64: ticket of the last job finished
+    "STREAM_ASLEEP": 384,  # i32: the stream thread is asleep
+    "WAITERS": 388,  # i32: threads asleep in wait
+    "STREAM_SPIN": 392,  # i32: pauses before the stream thread sleeps
+    "WAIT_SPIN": 396,  # i32: pauses before a waiter sleeps
+    "SUBMIT_LOCK": 400,  # i32: a submit is running
+    "FROZEN": 404,  # i32: a fork is under way, nothing may be submitted
+    "STREAM_STARTED": 408,  # i32: the stream thread has been started
+    "STREAM_THREAD": 416,  # pthread_t of the stream
+    "SLOTS": 448,  # RING addresses of jobs
+    "THREADS": 448 + 8 * RING,  # MAX_WORKERS words pthread_t
+}
+STATE_BYTES = FIELDS["THREADS"] + 8 * MAX_WORKERS
+
+JOB = {
+    "POOL": 0,
+    "STATUS": 1,
+    "FIX_COUNT": 2,
+    "INSTRUCTION_COUNT": 3,
+    "FIX": 4,
+    "VALUES": 5,
+    "ARGUMENTS": 6,
+    "CODE": 7,
+    "CANCEL": 8,
+}
+JOB_WORDS = len(JOB)
+INSTRUCTION_WORDS = 5
+
+
+class Status(enum.IntEnum):
+    """The second word of a job."""
+
+    PENDING = 0
+    DONE = 1
+    CANCELLED = 2
+    INVALID = 3  # an unknown instruction
+
+
+class Opcode(enum.IntEnum):
+    """First word of an instruction; the comment names the four that follow."""
+
+    LAUNCH = 0  # function, argument offset, total, chunk
+    JUMP = 1  # target instruction
+    JUMP_UNLESS = 2  # argument holding a pointer to an i8, target
+    COPY = 3  # destination argument, source argument
+    ADD = 4  # argument, constant
+    JUMP_IF_LESS = 5  # left argument, right argument, target
+
+
+def pool_text(parking: str | None = None) -> str:
+    """The whole module; `parking` is "futex" or "posix", by default the system's."""
+    if parking is None:
+        parking = "futex" if sys.platform == "linux" else "posix"
+    if sys.platform == "win32":
+        raise NotImplementedError(
+            "the CPU backend's thread pool needs POSIX threads; on Windows use WSL"
+        )
+    parts = [
+        f"@tetrad_pool = dso_local global [{STATE_BYTES} x i8] zeroinitializer, "
+        "align 64\n",
+        _futex_parking() if parking == "futex" else _POSIX_PARKING,
+        _pause(),
+        _threads(),
+        _POOL,
+        _PARALLEL_FOR,
+        _RUN,
+        _STREAM,
+    ]
+    text = "".join(parts)
+    for name, offset in FIELDS.items():
+        text = text.replace(f"<{name}>", str(offset))
+    for name, index in JOB.items():
+        text = text.replace(f"<JOB.{name}>", str(index))
+    for opcode in Opcode:
+        text = text.replace(f"<{opcode.name}>", str(opcode.value))
+    for status in Status:
+        text = text.replace(f"<{status.name}>", str(status.value))
+    return text.replace("<RING>", str(RING)).replace("<RING-1>", str(RING - 1))
+
+
+def _futex_parking() -> str:
+    number = 202 if platform.machine() in ("x86_64", "AMD64") else 98
+    return _FUTEX_PARKING.replace("<FUTEX>", str(number))
+
+
+# park: sleep while the word holds the value. park_for: the same with a time limit in
+# nanoseconds. unpark: wake up to `count` sleepers. All may return early.
+_FUTEX_PARKING = """
+declare i64 @syscall(i64, ...)
+
+define dso_local void @park_initialise() nounwind {
+  ret void
+}
+
+define internal void @park(ptr %word, i32 %value) nounwind {
+  %r = call i64 (i64, ...) @syscall(
+    i64 <FUTEX>, ptr %word, i64 128, i32 %value, ptr null, ptr null, i64 0)
+  ret void
+}
+
+define internal void @park_for(ptr %word, i32 %value, i64 %limit) nounwind {
+  %time = alloca { i64, i64 }
+  %seconds = udiv i64 %limit, 1000000000
+  %rest = urem i64 %limit, 1000000000
+  store i64 %seconds, ptr %time
+  %nanoseconds = getelementptr i64, ptr %time, i64 1
+  store i64 %rest, ptr %nanoseconds
+  %r = call i64 (i64, ...) @syscall(
+    i64 <FUTEX>, ptr %word, i64 128, i32 %value, ptr %time, ptr null, i64 0)
+  ret void
+}
+
+define internal void @unpark(ptr %word, i32 %count) nounwind {
+  %r = call i64 (i64, ...) @syscall(
+    i64 <FUTEX>, ptr %word, i64 129, i32 %count, ptr null, ptr null, i64 0)
+  ret void
+}
+"""
+
+_POSIX_PARKING = """
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_timedwait(ptr, ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+declare i32 @clock_gettime(i32, ptr)
+
+@park_mutex = internal global [128 x i8] zeroinitializer, align 64
+@park_condition = internal global [128 x i8] zeroinitializer, align 64
+
+define dso_local void @park_initialise() nounwind {
+  %m = call i32 @pthread_mutex_init(ptr @park_mutex, ptr null)
+  %c = call i32 @pthread_cond_init(ptr @park_condition, ptr null)
+  ret void
+}
+
+define internal void @park(ptr %word, i32 %value) nounwind {
+entry:
+  %l = call i32 @pthread_mutex_lock(ptr @park_mutex)
+  %now = load atomic i32, ptr %word seq_cst, align 4
+  %same = icmp eq i32 %now, %value
+  br i1 %same, label %sleep, label %leave
+sleep:
+  %w = call i32 @pthread_cond_wait(ptr @park_condition, ptr @park_mutex)
+  br label %leave
+leave:
+  %u = call i32 @pthread_mutex_unlock(ptr @park_mutex)
+  ret void
+}
+
+define internal void @park_for(ptr %word, i32 %value, i64 %limit) nounwind {
+entry:
+  %time = alloca { i64, i64 }
+  %g = call i32 @clock_gettime(i32 0, ptr %time)
+  %fraction = getelementptr i64, ptr %time, i64 1
+  %s0 = load i64, ptr %time
+  %n0 = load i64, ptr %fraction
+  %n1 = add i64 %n0, %limit
+  %carry = udiv i64 %n1, 1000000000
+  %n2 = urem i64 %n1, 1000000000
+  %s1 = add i64 %s0, %carry
+  store i64 %s1, ptr %time
+  store i64 %n2, ptr %fraction
+  %l = call i32 @pthread_mutex_lock(ptr @park_mutex)
+  %now = load atomic i32, ptr %word seq_cst, align 4
+  %same = icmp eq i32 %now, %value
+  br i1 %same, label %sleep, label %leave
+sleep:
+  %w = call i32 @pthread_cond_timedwait(
+    ptr @park_condition, ptr @park_mutex, ptr %time)
+  br label %leave
+leave:
+  %u = call i32 @pthread_mutex_unlock(ptr @park_mutex)
+  ret void
+}
+
+define internal void @unpark(ptr %word, i32 %count) nounwind {
+  %l = call i32 @pthread_mutex_lock(ptr @park_mutex)
+  %b = call i32 @pthread_cond_broadcast(ptr @park_condition)
+  %u = call i32 @pthread_mutex_unlock(ptr @park_mutex)
+  ret void
+}
+"""
+
+
+def _pause() -> str:
+    """The hint that a thread spins."""
+    machine = platform.machine()
+    if machine in ("x86_64", "AMD64"):
+        return """
+declare void @llvm.x86.sse2.pause()
+define internal void @pause() alwaysinline nounwind {
+  call void @llvm.x86.sse2.pause()
+  ret void
+}
+"""
+    if machine in ("aarch64", "arm64"):
+        return """
+declare void @llvm.aarch64.hint(i32)
+define internal void @pause() alwaysinline nounwind {
+  call void @llvm.aarch64.hint(i32 1)
+  ret void
+}
+"""
+    return """
+define internal void @pause() alwaysinline nounwind {
+  ret void
+}
+"""
+
+
+def _threads() -> str:
+    """Thread start. New threads block every signal except faults, so that a Ctrl-C
+    goes to a Python thread."""
+    faults = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+    mask = (1 << 64) - 1
+    for number in faults:
+        mask &= ~(1 << (number - 1))
+    # pthread_sigmask's constants and the C type of a mask differ between systems.
+    block, restore = (0, 2) if sys.platform == "linux" else (1, 3)
+    text = _THREADS.replace("<MASK>", str(mask - (1 << 64)))
+    return text.replace("<SIG_BLOCK>", str(block)).replace(
+        "<SIG_SETMASK>", str(restore)
+    )
+
+
+_THREADS = """
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_join(i64, ptr)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+
+; 1 if a thread was started; its pthread_t goes to %handle
+define internal i1 @start_thread(ptr %handle, ptr %fn, ptr %arg) nounwind {
+  %mask = alloca [16 x i64]
+  %old = alloca [16 x i64]
+  store [16 x i64] zeroinitializer, ptr %mask
+  store i64 <MASK>, ptr %mask
+  %b = call i32 @pthread_sigmask(i32 <SIG_BLOCK>, ptr %mask, ptr %old)
+  %r = call i32 @pthread_create(ptr %handle, ptr null, ptr %fn, ptr %arg)
+  %s = call i32 @pthread_sigmask(i32 <SIG_SETMASK>, ptr %old, ptr null)
+  %ok = icmp eq i32 %r, 0
+  ret i1 %ok
+}
+
+; called with LOCK held
+define internal void @start_workers(ptr %p) nounwind {
+entry:
+  %started = getelementptr i8, ptr %p, i64 <STARTED>
+  store atomic i32 1, ptr %started monotonic, align 4
+  %pwanted = getelementptr i8, ptr %p, i64 <WANTED>
+  %wanted = load i32, ptr %pwanted
+  %handles = getelementptr i8, ptr %p, i64 <THREADS>
+  br label %next
+next:
+  %i = phi i32 [ 0, %entry ], [ %i1, %start ]
+  %more = icmp slt i32 %i, %wanted
+  br i1 %more, label %start, label %leave
+start:
+  %handle = getelementptr i64, ptr %handles, i32 %i
+  %i1 = add i32 %i, 1
+  %ok = call i1 @start_thread(ptr %handle, ptr @pool_worker, ptr %p)
+  br i1 %ok, label %next, label %leave
+leave:
+  %n = phi i32 [ %i, %next ], [ %i, %start ]
+  %alive = getelementptr i8, ptr %p, i64 <ALIVE>
+  store i32 %n, ptr %alive
+  ret void
+}
+
+; Stop the workers; the next parallel_for starts `wanted` new ones. 0: pool is busy.
+define dso_local i32 @resize_pool(ptr %p, i32 %wanted) nounwind {
+entry:
+  %lock = getelementptr i8, ptr %p, i64 <LOCK>
+  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
+  %got = extractvalue { i32, i1 } %x, 1
+  br i1 %got, label %stop, label %busy
+busy:
+  ret i32 0
+stop:
+  %pstop = getelementptr i8, ptr %p, i64 <STOP>
+  store atomic i32 1, ptr %pstop seq_cst, align 4
+  ; a new epoch without chunks takes the spinning and sleeping workers out of their wait
+  %word = load atomic i64, ptr %p monotonic, align 8
+  %closed = or i64 %word, 4294967295
+  store atomic i64 %closed, ptr %p seq_cst, align 8
+  %pcount = getelementptr i8, ptr %p, i64 <COUNT>
+  store atomic i64 0, ptr %pcount seq_cst, align 8
+  %fresh = add i64 %closed, 1
+  store atomic i64 %fresh, ptr %p seq_cst, align 8
+  %epoch = getelementptr i8, ptr %p, i64 <EPOCH>
+  call void @unpark(ptr %epoch, i32 2147483647)
+  %palive = getelementptr i8, ptr %p, i64 <ALIVE>
+  %alive = load i32, ptr %palive
+  %handles = getelementptr i8, ptr %p, i64 <THREADS>
+  br label %next
+next:
+  %i = phi i32 [ 0, %stop ], [ %i1, %join ]
+  %more = icmp slt i32 %i, %alive
+  br i1 %more, label %join, label %done
+join:
+  %phandle = getelementptr i64, ptr %handles, i32 %i
+  %handle = load i64, ptr %phandle
+  %j = call i32 @pthread_join(i64 %handle, ptr null)
+  %i1 = add i32 %i, 1
+  br label %next
+done:
+  store i32 0, ptr %palive
+  %pstarted = getelementptr i8, ptr %p, i64 <STARTED>
+  store i32 0, ptr %pstarted
+  %pwanted = getelementptr i8, ptr %p, i64 <WANTED>
+  store i32 %wanted, ptr %pwanted
+  store atomic i32 0, ptr %pstop seq_cst, align 4
+  store atomic i32 0, ptr %lock release, align 4
+  ret i32 1
+}
+"""
+
+_POOL = """
+; Take chunks and run them until none is left or the epoch has moved on.
+define internal void @work(ptr %p) nounwind {
+entry:
+  %pfunction = getelementptr i8, ptr %p, i64 <FUNCTION>
+  %pcontext = getelementptr i8, ptr %p, i64 <CONTEXT>
+  %pcount = getelementptr i8, ptr %p, i64 <COUNT>
+  %pfirst = getelementptr i8, ptr %p, i64 <FIRST>
+  %pfinished = getelementptr i8, ptr %p, i64 <FINISHED>
+  br label %again
+again:
+  %word = load atomic i64, ptr %p acquire, align 8
+  %index = and i64 %word, 4294967295
+  %count = load atomic i64, ptr %pcount monotonic, align 8
+  %left = icmp ult i64 %index, %count
+  br i1 %left, label %take, label %leave
+take:
+  %function = load atomic ptr, ptr %pfunction monotonic, align 8
+  %context = load atomic ptr, ptr %pcontext monotonic, align 8
+  %first = load atomic i64, ptr %pfirst monotonic, align 8
+  %next = add i64 %word, 1
+  %x = cmpxchg ptr %p, i64 %word, i64 %next acq_rel monotonic
+  %ok = extractvalue { i64, i1 } %x, 1
+  br i1 %ok, label %run, label %again
+run:
+  %chunk = add i64 %first, %index
+  call void %function(ptr %context, i64 %chunk)
+  %before = atomicrmw add ptr %pfinished, i64 1 seq_cst
+  %after = add i64 %before, 1
+  %last = icmp eq i64 %after, %count
+  br i1 %last, label %finish, label %again
+finish:
+  %psleeps = getelementptr i8, ptr %p, i64 <CALLER_SLEEPS>
+  %sleeps = load atomic i32, ptr %psleeps seq_cst, align 4
+  %wake = icmp ne i32 %sleeps, 0
+  br i1 %wake, label %wakeup, label %again
+wakeup:
+  call void @unpark(ptr %pfinished, i32 1)
+  br label %again
+leave:
+  ret void
+}
+
+define internal ptr @pool_worker(ptr %p) nounwind {
+entry:
+  %pepoch = getelementptr i8, ptr %p, i64 <EPOCH>
+  %pstop = getelementptr i8, ptr %p, i64 <STOP>
+  %pspin = getelementptr i8, ptr %p, i64 <WORKER_SPIN>
+  %psleepers = getelementptr i8, ptr %p, i64 <SLEEPERS>
+  %pcount = getelementptr i8, ptr %p, i64 <COUNT>
+  br label %top
+top:
+  call void @work(ptr %p)
+  %old = load atomic i32, ptr %pepoch acquire, align 4
+  ; the order matters: whoever sets STOP moves the epoch afterwards
+  %stop = load atomic i32, ptr %pstop seq_cst, align 4
+  %stopped = icmp ne i32 %stop, 0
+  br i1 %stopped, label %leave, label %recheck
+recheck:
+  ; chunks published between work and the load of the epoch
+  %word = load atomic i64, ptr %p acquire, align 8
+  %index = and i64 %word, 4294967295
+  %count = load atomic i64, ptr %pcount acquire, align 8
+  %left = icmp ult i64 %index, %count
+  br i1 %left, label %top, label %idle
+idle:
+  %limit = load i32, ptr %pspin
+  br label %spin
+spin:
+  %k = phi i32 [ 0, %idle ], [ %k1, %hold ]
+  %epoch = load atomic i32, ptr %pepoch acquire, align 4
+  %moved = icmp ne i32 %epoch, %old
+  br i1 %moved, label %top, label %hold
+hold:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  %go_on = icmp ult i32 %k1, %limit
+  br i1 %go_on, label %spin, label %sleep
+sleep:
+  %a = atomicrmw add ptr %psleepers, i32 1 seq_cst
+  call void @park(ptr %pepoch, i32 %old)
+  %b = atomicrmw sub ptr %psleepers, i32 1 seq_cst
+  br label %top
+leave:
+  ret ptr null
+}
+"""
+
+_PARALLEL_FOR = """
+declare i64 @llvm.umin.i64(i64, i64)
+
+define internal i1 @try_pool(ptr %p) nounwind {
+entry:
+  %pwanted = getelementptr i8, ptr %p, i64 <WANTED>
+  %wanted = load i32, ptr %pwanted
+  %none = icmp eq i32 %wanted, 0
+  br i1 %none, label %no, label %look
+look:
+  %lock = getelementptr i8, ptr %p, i64 <LOCK>
+  %held = load atomic i32, ptr %lock monotonic, align 4
+  %taken = icmp ne i32 %held, 0
+  br i1 %taken, label %no, label %try
+try:
+  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
+  %ok = extractvalue { i32, i1 } %x, 1
+  ret i1 %ok
+no:
+  ret i1 false
+}
+
+; function(context, i) for every i in [0, n), in any order, on this and other threads.
+; Where the pool is busy (another thread's loop, or this is nested in a chunk), chunks
+; run here until the pool becomes free.
+define dso_local void @tetrad_parallel_for(
+    ptr %p, ptr %function, ptr %context, i64 %n) nounwind {
+entry:
+  br label %serial
+serial:
+  %i = phi i64 [ 0, %entry ], [ %i1, %here ]
+  %left = sub i64 %n, %i
+  %some = icmp sgt i64 %left, 0
+  br i1 %some, label %choose, label %leave
+choose:
+  %several = icmp sgt i64 %left, 1
+  br i1 %several, label %ask, label %here
+ask:
+  %got = call i1 @try_pool(ptr %p)
+  br i1 %got, label %open, label %here
+here:
+  call void %function(ptr %context, i64 %i)
+  %i1 = add i64 %i, 1
+  br label %serial
+open:
+  call void @share(ptr %p, ptr %function, ptr %context, i64 %i, i64 %left)
+  br label %leave
+leave:
+  ret void
+}
+
+; Hand out chunks [first, first + n) with LOCK held; wait for all; unlock.
+define internal void @share(
+    ptr %p, ptr %function, ptr %context, i64 %first, i64 %n) nounwind {
+entry:
+  %pstarted = getelementptr i8, ptr %p, i64 <STARTED>
+  %started = load i32, ptr %pstarted
+  %ready = icmp ne i32 %started, 0
+  br i1 %ready, label %publish, label %start
+start:
+  call void @start_workers(ptr %p)
+  br label %publish
+publish:
+  %pfinished = getelementptr i8, ptr %p, i64 <FINISHED>
+  %pfunction = getelementptr i8, ptr %p, i64 <FUNCTION>
+  %pcontext = getelementptr i8, ptr %p, i64 <CONTEXT>
+  %pcount = getelementptr i8, ptr %p, i64 <COUNT>
+  %pfirst = getelementptr i8, ptr %p, i64 <FIRST>
+  ; close the old epoch, so that no worker can take a chunk of a half-written one
+  %word = load atomic i64, ptr %p monotonic, align 8
+  %closed = or i64 %word, 4294967295
+  store atomic i64 %closed, ptr %p seq_cst, align 8
+  store atomic i64 0, ptr %pfinished monotonic, align 8
+  store atomic ptr %function, ptr %pfunction monotonic, align 8
+  store atomic ptr %context, ptr %pcontext monotonic, align 8
+  store atomic i64 %first, ptr %pfirst monotonic, align 8
+  store atomic i64 %n, ptr %pcount release, align 8
+  %fresh = add i64 %closed, 1
+  store atomic i64 %fresh, ptr %p seq_cst, align 8
+  %psleepers = getelementptr i8, ptr %p, i64 <SLEEPERS>
+  %sleepers = load atomic i32, ptr %psleepers seq_cst, align 4
+  %asleep = icmp ne i32 %sleepers, 0
+  br i1 %asleep, label %wake, label %join
+wake:
+  %epoch = getelementptr i8, ptr %p, i64 <EPOCH>
+  %others = sub i64 %n, 1
+  %enough = call i64 @llvm.umin.i64(i64 %others, i64 2147483647)
+  %woken = trunc i64 %enough to i32
+  call void @unpark(ptr %epoch, i32 %woken)
+  br label %join
+join:
+  call void @work(ptr %p)
+  %pspin = getelementptr i8, ptr %p, i64 <CALLER_SPIN>
+  %limit = load i32, ptr %pspin
+  br label %spin
+spin:
+  %k = phi i32 [ 0, %join ], [ %k1, %hold ]
+  %d = load atomic i64, ptr %pfinished acquire, align 8
+  %all = icmp uge i64 %d, %n
+  br i1 %all, label %unlock, label %hold
+hold:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  %go_on = icmp ult i32 %k1, %limit
+  br i1 %go_on, label %spin, label %bed
+bed:
+  %psleeps = getelementptr i8, ptr %p, i64 <CALLER_SLEEPS>
+  store atomic i32 1, ptr %psleeps seq_cst, align 4
+  br label %look
+look:
+  %d2 = load atomic i64, ptr %pfinished seq_cst, align 8
+  %all2 = icmp uge i64 %d2, %n
+  br i1 %all2, label %awake, label %sleep
+sleep:
+  %low = trunc i64 %d2 to i32
+  call void @park(ptr %pfinished, i32 %low)
+  br label %look
+awake:
+  store atomic i32 0, ptr %psleeps seq_cst, align 4
+  br label %unlock
+unlock:
+  %lock = getelementptr i8, ptr %p, i64 <LOCK>
+  store atomic i32 0, ptr %lock release, align 4
+  ret void
+}
+"""
+
+_RUN = """
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+
+; a word other than 0 at %flag asks to stop; %flag may be null
+define internal i1 @cancelled(ptr %flag) nounwind {
+entry:
+  %none = icmp eq ptr %flag, null
+  br i1 %none, label %no, label %look
+look:
+  %v = load atomic i64, ptr %flag monotonic, align 8
+  %set = icmp ne i64 %v, 0
+  ret i1 %set
+no:
+  ret i1 false
+}
+
+; One chunk of a launch. Context: function, arguments, total, chunk, cancel flag.
+define internal void @run_chunk(ptr %context, i64 %i) nounwind {
+entry:
+  %q4 = getelementptr i64, ptr %context, i64 4
+  %flag = load ptr, ptr %q4
+  %stop = call i1 @cancelled(ptr %flag)
+  br i1 %stop, label %leave, label %go
+go:
+  %function = load ptr, ptr %context
+  %q1 = getelementptr i64, ptr %context, i64 1
+  %arguments = load ptr, ptr %q1
+  %q2 = getelementptr i64, ptr %context, i64 2
+  %total = load i64, ptr %q2
+  %q3 = getelementptr i64, ptr %context, i64 3
+  %chunk = load i64, ptr %q3
+  %low = mul i64 %i, %chunk
+  %end = add i64 %low, %chunk
+  %high = call i64 @llvm.smin.i64(i64 %end, i64 %total)
+  call void %function(ptr %arguments, i64 %low, i64 %high)
+  br label %leave
+leave:
+  ret void
+}
+
+define internal void @launch(
+    ptr %pool, ptr %function, ptr %arguments, i64 %total, i64 %chunk, ptr %flag)
+    nounwind {
+entry:
+  %context = alloca [5 x i64]
+  %some = icmp sgt i64 %total, 0
+  br i1 %some, label %size, label %leave
+size:
+  %small = icmp sle i64 %total, %chunk
+  br i1 %small, label %one, label %many
+one:
+  call void %function(ptr %arguments, i64 0, i64 %total)
+  br label %leave
+many:
+  store ptr %function, ptr %context
+  %q1 = getelementptr i64, ptr %context, i64 1
+  store ptr %arguments, ptr %q1
+  %q2 = getelementptr i64, ptr %context, i64 2
+  store i64 %total, ptr %q2
+  %q3 = getelementptr i64, ptr %context, i64 3
+  %step = call i64 @llvm.smax.i64(i64 %chunk, i64 1)
+  store i64 %step, ptr %q3
+  %q4 = getelementptr i64, ptr %context, i64 4
+  store ptr %flag, ptr %q4
+  %t = sub i64 %total, 1
+  %u = udiv i64 %t, %step
+  %n = add i64 %u, 1
+  call void @tetrad_parallel_for(ptr %pool, ptr @run_chunk, ptr %context, i64 %n)
+  br label %leave
+leave:
+  ret void
+}
+
+define internal void @fix_arguments(ptr %job) nounwind {
+entry:
+  %qn = getelementptr i64, ptr %job, i64 <JOB.FIX_COUNT>
+  %n = load i64, ptr %qn
+  %qfix = getelementptr i64, ptr %job, i64 <JOB.FIX>
+  %fix = load ptr, ptr %qfix
+  %qvalues = getelementptr i64, ptr %job, i64 <JOB.VALUES>
+  %values = load ptr, ptr %qvalues
+  %qarguments = getelementptr i64, ptr %job, i64 <JOB.ARGUMENTS>
+  %arguments = load ptr, ptr %qarguments
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i1, %one ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %one, label %leave
+one:
+  %row = mul i64 %i, 3
+  %r0 = getelementptr i64, ptr %fix, i64 %row
+  %r1 = getelementptr i64, ptr %r0, i64 1
+  %r2 = getelementptr i64, ptr %r0, i64 2
+  %destination = load i64, ptr %r0
+  %source = load i64, ptr %r1
+  %offset = load i64, ptr %r2
+  %psource = getelementptr i64, ptr %values, i64 %source
+  %value = load i64, ptr %psource
+  %sum = add i64 %value, %offset
+  %pdestination = getelementptr i64, ptr %arguments, i64 %destination
+  store i64 %sum, ptr %pdestination
+  %i1 = add i64 %i, 1
+  br label %next
+leave:
+  ret void
+}
+
+; Run a pending job to its end, or until its cancel flag is seen.
+define dso_local void @tetrad_run(ptr %job) nounwind {
+entry:
+  %pstatus = getelementptr i64, ptr %job, i64 <JOB.STATUS>
+  %status = load atomic i64, ptr %pstatus acquire, align 8
+  %pending = icmp eq i64 %status, <PENDING>
+  br i1 %pending, label %start, label %leave
+start:
+  call void @fix_arguments(ptr %job)
+  %pool = load ptr, ptr %job
+  %qcount = getelementptr i64, ptr %job, i64 <JOB.INSTRUCTION_COUNT>
+  %count = load i64, ptr %qcount
+  %qarguments = getelementptr i64, ptr %job, i64 <JOB.ARGUMENTS>
+  %arguments = load ptr, ptr %qarguments
+  %qcode = getelementptr i64, ptr %job, i64 <JOB.CODE>
+  %code = load ptr, ptr %qcode
+  %qflag = getelementptr i64, ptr %job, i64 <JOB.CANCEL>
+  %flag = load ptr, ptr %qflag
+  br label %step
+step:
+  %i = phi i64 [ 0, %start ],
+             [ %next, %is_launch ], [ %a, %is_jump ], [ %unless_to, %is_unless ],
+             [ %next, %is_copy ], [ %next, %is_add ], [ %less_to, %is_less ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %poll, label %done
+poll:
+  %stop = call i1 @cancelled(ptr %flag)
+  br i1 %stop, label %halt, label %decode
+decode:
+  %next = add i64 %i, 1
+  %at = mul i64 %i, 5
+  %p0 = getelementptr i64, ptr %code, i64 %at
+  %p1 = getelementptr i64, ptr %p0, i64 1
+  %p2 = getelementptr i64, ptr %p0, i64 2
+  %p3 = getelementptr i64, ptr %p0, i64 3
+  %p4 = getelementptr i64, ptr %p0, i64 4
+  %opcode = load i64, ptr %p0
+  %a = load i64, ptr %p1
+  %b = load i64, ptr %p2
+  %c = load i64, ptr %p3
+  %d = load i64, ptr %p4
+  switch i64 %opcode, label %invalid [
+    i64 <LAUNCH>, label %is_launch
+    i64 <JUMP>, label %is_jump
+    i64 <JUMP_UNLESS>, label %is_unless
+    i64 <COPY>, label %is_copy
+    i64 <ADD>, label %is_add
+    i64 <JUMP_IF_LESS>, label %is_less
+  ]
+is_launch:
+  %function = inttoptr i64 %a to ptr
+  %block = getelementptr i64, ptr %arguments, i64 %b
+  call void @launch(
+    ptr %pool, ptr %function, ptr %block, i64 %c, i64 %d, ptr %flag)
+  br label %step
+is_jump:
+  br label %step
+is_unless:
+  %punless = getelementptr i64, ptr %arguments, i64 %a
+  %condition = load ptr, ptr %punless
+  %truth = load i8, ptr %condition
+  %false = icmp eq i8 %truth, 0
+  %unless_to = select i1 %false, i64 %b, i64 %next
+  br label %step
+is_copy:
+  %copy_to = getelementptr i64, ptr %arguments, i64 %a
+  %copy_from = getelementptr i64, ptr %arguments, i64 %b
+  %copied = load i64, ptr %copy_from
+  store i64 %copied, ptr %copy_to
+  br label %step
+is_add:
+  %padd = getelementptr i64, ptr %arguments, i64 %a
+  %addend = load i64, ptr %padd
+  %sum = add i64 %addend, %b
+  store i64 %sum, ptr %padd
+  br label %step
+is_less:
+  %pleft = getelementptr i64, ptr %arguments, i64 %a
+  %pright = getelementptr i64, ptr %arguments, i64 %b
+  %left = load i64, ptr %pleft
+  %right = load i64, ptr %pright
+  %less = icmp slt i64 %left, %right
+  %less_to = select i1 %less, i64 %c, i64 %next
+  br label %step
+done:
+  ; chunks that were skipped leave the last launch incomplete
+  %late = call i1 @cancelled(ptr %flag)
+  br i1 %late, label %halt, label %finish
+finish:
+  store atomic i64 <DONE>, ptr %pstatus seq_cst, align 8
+  br label %leave
+invalid:
+  store atomic i64 <INVALID>, ptr %pstatus seq_cst, align 8
+  br label %leave
+halt:
+  store atomic i64 <CANCELLED>, ptr %pstatus seq_cst, align 8
+  br label %leave
+leave:
+  ret void
+}
+"""
+
+_STREAM = """
+; The ticket of the job, or 0 if the stream is full or frozen, or -1 if no thread could
+; be started.
+define dso_local i64 @stream_submit(ptr %s, ptr %job) nounwind {
+entry:
+  %lock = getelementptr i8, ptr %s, i64 <SUBMIT_LOCK>
+  br label %acquire
+acquire:
+  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
+  %got = extractvalue { i32, i1 } %x, 1
+  br i1 %got, label %check, label %hold
+hold:
+  call void @pause()
+  br label %acquire
+check:
+  %pfrozen = getelementptr i8, ptr %s, i64 <FROZEN>
+  %frozen = load atomic i32, ptr %pfrozen acquire, align 4
+  %ice = icmp ne i32 %frozen, 0
+  %phead = getelementptr i8, ptr %s, i64 <HEAD>
+  %head = load atomic i64, ptr %phead monotonic, align 8
+  %ptail = getelementptr i8, ptr %s, i64 <TAIL>
+  %tail = load atomic i64, ptr %ptail acquire, align 8
+  %used = sub i64 %head, %tail
+  %full = icmp uge i64 %used, <RING>
+  %refuse = or i1 %ice, %full
+  br i1 %refuse, label %leave, label %thread
+thread:
+  %pstarted = getelementptr i8, ptr %s, i64 <STREAM_STARTED>
+  %started = load i32, ptr %pstarted
+  %ready = icmp ne i32 %started, 0
+  br i1 %ready, label %put, label %start
+start:
+  %handle = getelementptr i8, ptr %s, i64 <STREAM_THREAD>
+  %ok = call i1 @start_thread(ptr %handle, ptr @stream_worker, ptr %s)
+  br i1 %ok, label %mark, label %leave
+mark:
+  store i32 1, ptr %pstarted
+  br label %put
+put:
+  %slot = and i64 %head, <RING-1>
+  %slots = getelementptr i8, ptr %s, i64 <SLOTS>
+  %pslot = getelementptr i64, ptr %slots, i64 %slot
+  store ptr %job, ptr %pslot
+  %ticket = add i64 %head, 1
+  store atomic i64 %ticket, ptr %phead seq_cst, align 8
+  %pasleep = getelementptr i8, ptr %s, i64 <STREAM_ASLEEP>
+  %asleep = load atomic i32, ptr %pasleep seq_cst, align 4
+  %sleeping = icmp ne i32 %asleep, 0
+  br i1 %sleeping, label %wake, label %leave
+wake:
+  call void @unpark(ptr %phead, i32 1)
+  br label %leave
+leave:
+  %result = phi i64
+    [ 0, %check ], [ -1, %start ], [ %ticket, %put ], [ %ticket, %wake ]
+  store atomic i32 0, ptr %lock release, align 4
+  ret i64 %result
+}
+
+define internal ptr @stream_worker(ptr %s) nounwind {
+entry:
+  %phead = getelementptr i8, ptr %s, i64 <HEAD>
+  %ptail = getelementptr i8, ptr %s, i64 <TAIL>
+  %pasleep = getelementptr i8, ptr %s, i64 <STREAM_ASLEEP>
+  %pwaiters = getelementptr i8, ptr %s, i64 <WAITERS>
+  %pspin = getelementptr i8, ptr %s, i64 <STREAM_SPIN>
+  %slots = getelementptr i8, ptr %s, i64 <SLOTS>
+  br label %top
+top:
+  %tail = load atomic i64, ptr %ptail monotonic, align 8
+  %limit = load i32, ptr %pspin
+  br label %spin
+spin:
+  %k = phi i32 [ 0, %top ], [ %k1, %hold ]
+  %head = load atomic i64, ptr %phead acquire, align 8
+  %work = icmp ne i64 %head, %tail
+  br i1 %work, label %run, label %hold
+hold:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  %go_on = icmp ult i32 %k1, %limit
+  br i1 %go_on, label %spin, label %bed
+bed:
+  store atomic i32 1, ptr %pasleep seq_cst, align 4
+  %head2 = load atomic i64, ptr %phead seq_cst, align 8
+  %work2 = icmp ne i64 %head2, %tail
+  br i1 %work2, label %awake, label %sleep
+sleep:
+  %low = trunc i64 %tail to i32
+  call void @park(ptr %phead, i32 %low)
+  br label %awake
+awake:
+  store atomic i32 0, ptr %pasleep seq_cst, align 4
+  br label %top
+run:
+  %slot = and i64 %tail, <RING-1>
+  %pslot = getelementptr i64, ptr %slots, i64 %slot
+  %job = load ptr, ptr %pslot
+  call void @tetrad_run(ptr %job)
+  %ticket = add i64 %tail, 1
+  store atomic i64 %ticket, ptr %ptail seq_cst, align 8
+  %waiters = load atomic i32, ptr %pwaiters seq_cst, align 4
+  %any = icmp ne i32 %waiters, 0
+  br i1 %any, label %wake, label %top
+wake:
+  call void @unpark(ptr %ptail, i32 2147483647)
+  br label %top
+}
+
+; 1 if the ticket is finished, 0 after about %limit nanoseconds or a signal.
+define dso_local i32 @stream_wait(ptr %s, i64 %ticket, i64 %limit) nounwind {
+entry:
+  %ptail = getelementptr i8, ptr %s, i64 <TAIL>
+  %pwaiters = getelementptr i8, ptr %s, i64 <WAITERS>
+  %pspin = getelementptr i8, ptr %s, i64 <WAIT_SPIN>
+  %spins = load i32, ptr %pspin
+  br label %spin
+spin:
+  %k = phi i32 [ 0, %entry ], [ %k1, %hold ]
+  %tail = load atomic i64, ptr %ptail acquire, align 8
+  %there = icmp sge i64 %tail, %ticket
+  br i1 %there, label %yes, label %hold
+hold:
+  call void @pause()
+  %k1 = add i32 %k, 1
+  %go_on = icmp ult i32 %k1, %spins
+  br i1 %go_on, label %spin, label %bed
+bed:
+  %a = atomicrmw add ptr %pwaiters, i32 1 seq_cst
+  %tail2 = load atomic i64, ptr %ptail seq_cst, align 8
+  %there2 = icmp sge i64 %tail2, %ticket
+  br i1 %there2, label %up, label %sleep
+sleep:
+  %low = trunc i64 %tail2 to i32
+  call void @park_for(ptr %ptail, i32 %low, i64 %limit)
+  br label %up
+up:
+  %b = atomicrmw sub ptr %pwaiters, i32 1 seq_cst
+  %tail3 = load atomic i64, ptr %ptail acquire, align 8
+  %there3 = icmp sge i64 %tail3, %ticket
+  %answer = zext i1 %there3 to i32
+  ret i32 %answer
+yes:
+  ret i32 1
+}
+"""

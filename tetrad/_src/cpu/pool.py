@@ -1,0 +1,370 @@
+"""Threads, the stream and program runs, from Python's side.
+
+`native()` gives the one `Native` of the process: it runs jobs on the calling thread
+(`run_inline`, `run_blocking`) or in order on the stream (`submit`, `wait`), and owns the
+number of pool threads. The code is the text of `native_pool`; its threads hold no
+Python state and never take the GIL. Nothing starts before it is needed: not the code,
+not the stream's thread, not the workers. Read `Native`, then the fork hooks.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from tetrad._src.cpu import engine
+from tetrad._src.cpu import native_pool
+from tetrad._src.cpu.native_pool import FIELDS, JOB, Opcode, Status
+
+__all__ = ["Native", "Opcode", "Status", "native", "default_threads", "make_job"]
+
+WAIT_NANOSECONDS = 40_000_000  # how long a wait may keep Ctrl-C waiting
+WORKER_SPIN = 1000
+CALLER_SPIN = 5000
+STREAM_SPIN = 200
+THREAD_VARIABLES = ("TETRAD_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+class Native:
+    """Runs jobs; see `native_pool.JOB` for the words of a job.
+
+    `run_inline(job)` runs on this thread and keeps the GIL: for programs of
+    microseconds. `run_blocking(job)` releases it. Neither listens to Ctrl-C; long
+    programs go to the stream.
+    """
+
+    def __init__(self) -> None:
+        names = (
+            "tetrad_pool",
+            "tetrad_parallel_for",
+            "tetrad_run",
+            "stream_submit",
+            "stream_wait",
+            "resize_pool",
+            "park_initialise",
+        )
+        code = engine.assemble(native_pool.pool_text(), names, passes=True).pin()
+        self.address = code["tetrad_pool"]
+        self.parallel_for = code["tetrad_parallel_for"]
+        self.run = code["tetrad_run"]
+        self._code = code
+        block = _view(self.address, native_pool.STATE_BYTES)
+        self._words = block.cast("i")
+        self._tickets = block.cast("q")
+        self._frozen = 0
+        pointer = ctypes.c_void_p
+        long = ctypes.c_int64
+        make = engine.function
+        self.run_inline: Callable[[int], None] = make(self.run, None, pointer, gil=True)
+        self.run_blocking: Callable[[int], None] = make(
+            self.run, None, pointer, gil=False
+        )
+        self._submit = make(code["stream_submit"], long, pointer, pointer, gil=True)
+        self._wait = make(
+            code["stream_wait"], ctypes.c_int, pointer, long, long, gil=False
+        )
+        self._resize = make(
+            code["resize_pool"], ctypes.c_int, pointer, ctypes.c_int, gil=False
+        )
+        self._initialise = make(code["park_initialise"], None, gil=True)
+        self._initialise()
+        self._set("WANTED", default_threads() - 1)
+        self._set_spins()
+        engine.define_symbol("tetrad_parallel_for", self.parallel_for)
+        engine.define_symbol("tetrad_pool", self.address)
+
+    def _set(self, name: str, value: int) -> None:
+        self._words[FIELDS[name] // 4] = value
+
+    def _get(self, name: str) -> int:
+        return self._words[FIELDS[name] // 4]
+
+    def _set_spins(self) -> None:
+        # A thread that spins must not keep another from running.
+        spare = self.num_threads <= _processors() and _processors() > 1
+        self._set("WORKER_SPIN", WORKER_SPIN if spare else 0)
+        self._set("CALLER_SPIN", CALLER_SPIN if spare else 0)
+        self._set("STREAM_SPIN", STREAM_SPIN if spare else 0)
+        self._set("WAIT_SPIN", STREAM_SPIN if spare else 0)
+
+    @property
+    def num_threads(self) -> int:
+        """Threads that share one launch, the caller's included."""
+        return self._get("WANTED") + 1
+
+    def set_num_threads(self, count: int) -> None:
+        """Use `count` threads for launches, the caller's included."""
+        if not 1 <= count <= native_pool.MAX_WORKERS:
+            raise ValueError(
+                f"the number of threads must lie in 1..{native_pool.MAX_WORKERS}, "
+                f"not {count}"
+            )
+        while not self._resize(self.address, count - 1):
+            time.sleep(0.001)  # a launch is running
+        self._set_spins()
+
+    @property
+    def threads_alive(self) -> int:
+        """Native threads that exist now: workers, and 1 for the stream."""
+        return self._get("ALIVE") + self._get("STREAM_STARTED")
+
+    @property
+    def last(self) -> int:
+        """The ticket of the job submitted last; 0 if there was none."""
+        return self._tickets[_HEAD]
+
+    @property
+    def done(self) -> int:
+        """The ticket of the job finished last; jobs finish in order of tickets."""
+        return self._tickets[_TAIL]
+
+    def submit(self, job: int) -> int:
+        """Append a job to the stream; its memory must live until its ticket is done."""
+        ticket: int = self._submit(self.address, job)
+        while ticket <= 0:
+            if ticket < 0:
+                raise RuntimeError(
+                    "the system refuses to start a thread; lower the number of "
+                    "processes or raise the limit (ulimit -u)"
+                )
+            self._make_room()
+            ticket = self._submit(self.address, job)
+        return ticket
+
+    def _make_room(self) -> None:
+        if self._get("FROZEN"):
+            time.sleep(0.001)
+        else:
+            self._wait(
+                self.address, self.last - native_pool.RING + 1, WAIT_NANOSECONDS
+            )
+
+    def wait(self, ticket: int) -> None:
+        """Return when the ticket is done. Ctrl-C raises at once; the job goes on."""
+        tickets = self._tickets
+        if tickets[_TAIL] >= ticket:
+            return
+        if ticket > tickets[_HEAD]:
+            raise ValueError(
+                f"ticket {ticket} was never given out; the last is {self.last}"
+            )
+        wait = self._wait
+        address = self.address
+        while not wait(address, ticket, WAIT_NANOSECONDS):
+            pass  # back in Python, where a pending signal raises
+
+    def drain(self) -> None:
+        """Wait until every job submitted so far has finished."""
+        self.wait(self.last)
+
+    def cancel(self, job: int) -> None:
+        """Ask a job to stop between chunks; it then ends with Status.CANCELLED."""
+        flag = ctypes.c_int64.from_address(job + 8 * JOB["CANCEL"]).value
+        if flag == 0:
+            raise ValueError("this job was made without a cancel flag")
+        ctypes.c_int64.from_address(flag).value = 1
+
+    def before_fork(self) -> None:
+        """Finish the stream's work and hold back new work."""
+        self._frozen += 1
+        self._set("FROZEN", 1)
+        self.drain()
+
+    def after_fork_in_parent(self) -> None:
+        """Let work in again."""
+        self._frozen = max(self._frozen - 1, 0)
+        if not self._frozen:
+            self._set("FROZEN", 0)
+
+    def after_fork_in_child(self) -> None:
+        """Forget the threads, which exist in the parent only; tickets go on."""
+        self._frozen = 0
+        for name in _RESET:
+            self._set(name, 0)
+        self._tickets[FIELDS["COUNT"] // 8] = 0
+        self._tickets[FIELDS["FINISHED"] // 8] = 0
+        self._initialise()
+
+
+_HEAD = FIELDS["HEAD"] // 8
+_TAIL = FIELDS["TAIL"] // 8
+_RESET = (
+    "SLEEPERS",
+    "CALLER_SLEEPS",
+    "LOCK",
+    "STOP",
+    "STARTED",
+    "ALIVE",
+    "STREAM_ASLEEP",
+    "WAITERS",
+    "SUBMIT_LOCK",
+    "FROZEN",
+    "STREAM_STARTED",
+)
+
+_native: Native | None = None
+_native_lock = threading.Lock()
+
+
+def native() -> Native:
+    """The process's runner; made at the first call."""
+    made = _native
+    return _make_native() if made is None else made
+
+
+def _make_native() -> Native:
+    global _native
+    with _native_lock:
+        if _native is None:
+            made = Native()
+            os.register_at_fork(
+                before=made.before_fork,
+                after_in_parent=made.after_fork_in_parent,
+                after_in_child=made.after_fork_in_child,
+            )
+            atexit.register(made.drain)
+            _native = made
+        return _native
+
+
+def _view(address: int, nbytes: int) -> memoryview:
+    make = ctypes.pythonapi.PyMemoryView_FromMemory
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
+    view: memoryview = make(address, nbytes, 0x200)
+    return view
+
+
+def make_job(
+    code: Sequence[Sequence[int]],
+    arguments: Sequence[int],
+    *,
+    fix: Sequence[tuple[int, int, int]] = (),
+    values: Sequence[int] = (),
+    cancel_flag: int = 0,
+) -> Job:
+    """Build a job in memory of its own; the runtime builds its jobs in bulk instead."""
+    return Job(code, arguments, fix, values, cancel_flag)
+
+
+class Job:
+    """A job and the arrays it points to."""
+
+    def __init__(
+        self,
+        code: Sequence[Sequence[int]],
+        arguments: Sequence[int],
+        fix: Sequence[tuple[int, int, int]],
+        values: Sequence[int],
+        cancel_flag: int,
+    ) -> None:
+        flat_code = []
+        for instruction in code:
+            padding = native_pool.INSTRUCTION_WORDS - len(instruction)
+            flat_code += [*instruction, *[0] * padding]
+        self.arguments = _words(arguments)
+        self.values = _words(values)
+        self._code = _words(flat_code)
+        self._fix = _words([word for row in fix for word in row])
+        self._header = _words(
+            [
+                native().address,
+                Status.PENDING,
+                len(fix),
+                len(code),
+                ctypes.addressof(self._fix),
+                ctypes.addressof(self.values),
+                ctypes.addressof(self.arguments),
+                ctypes.addressof(self._code),
+                cancel_flag,
+            ]
+        )
+        self.address = ctypes.addressof(self._header)
+
+    @property
+    def status(self) -> Status:
+        """Whether it ran."""
+        return Status(self._header[JOB["STATUS"]])
+
+    def reset(self) -> None:
+        """Make it pending again; only while it is not running."""
+        self._header[JOB["STATUS"]] = Status.PENDING
+
+
+def _words(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
+    return (ctypes.c_int64 * max(len(numbers), 1))(*numbers)
+
+
+def default_threads() -> int:
+    """TETRAD_NUM_THREADS, else OMP_NUM_THREADS, else the processors we may use."""
+    for variable in THREAD_VARIABLES:
+        text = os.environ.get(variable, "").split(",")[0].strip()
+        if text:
+            if not text.isdigit() or int(text) < 1:
+                raise ValueError(f"{variable} must be a positive number, not {text!r}")
+            return min(int(text), native_pool.MAX_WORKERS)
+    return max(1, min(_processors(), native_pool.MAX_WORKERS))
+
+
+def _processors() -> int:
+    """Processors this process may use: its affinity, bounded by its cgroup's quota."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    quota = _cgroup_quota()
+    return count if quota is None else max(1, min(count, quota))
+
+
+def _cgroup_quota() -> int | None:
+    """The smallest quota on the way from this process's cgroup to the root, rounded up
+    to whole processors; None where there is no limit."""
+    try:
+        with open("/proc/self/cgroup") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    quotas = []
+    for line in lines:
+        number, controllers, path = line.split(":", 2)
+        if number == "0" and not controllers:
+            base, read = "/sys/fs/cgroup", _quota_v2
+        elif "cpu" in controllers.split(","):
+            base, read = "/sys/fs/cgroup/cpu", _quota_v1
+        else:
+            continue
+        while True:
+            quota = read(base + path.rstrip("/"))
+            if quota is not None:
+                quotas.append(quota)
+            if path in ("", "/"):
+                break
+            path = os.path.dirname(path)
+    return min(quotas, default=None)
+
+
+def _quota_v2(directory: str) -> int | None:
+    words = _read(f"{directory}/cpu.max").split()
+    if len(words) != 2 or words[0] == "max":
+        return None
+    return -(-int(words[0]) // int(words[1]))
+
+
+def _quota_v1(directory: str) -> int | None:
+    quota = _read(f"{directory}/cpu.cfs_quota_us").strip()
+    period = _read(f"{directory}/cpu.cfs_period_us").strip()
+    if not quota or not period or int(quota) <= 0:
+        return None
+    return -(-int(quota) // int(period))
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
