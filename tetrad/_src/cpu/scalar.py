@@ -1,0 +1,387 @@
+"""The builder that turns scalar rules of operations into vector instructions.
+
+In: calls such as `b.add(x, y)` made by the `scalar(self, b, *xs)` rule of an operation.
+Out: `block.lines`, straight-line LLVM text for `block.lanes` elements at once, and
+`block.declarations`, the module-level text that it needs. Methods are typed by their
+operands and do what XLA does for each dtype. Nothing depends on fusion: a 16-bit float is
+rounded to its format after every operation.
+
+    block = Block(16, "a")                     # 16 lanes; names start with %a
+    x = block.load("%pointer", "f32")          # 16 elements from %pointer
+    y = block.mul(block.sin(x), 2.0)           # Python numbers take the other's type
+    block.store(y, "%result", mask=None)
+    "\\n".join(block.lines)                     # goes into a function whose current
+                                               # basic block was called block's `label`
+    block.label                                # the basic block in which it ends
+
+Memory: `load store gather scatter load_scalar_broadcast`; values from registers:
+`value broadcast constant lane_index`; `convert bitcast select`; arithmetic `add sub mul
+div rem neg abs sign max min pow integer_pow square_root`; rounding `floor ceil round
+round_away trunc`; comparisons `eq ne lt le gt ge is_finite`; bits `and_ or_ xor not_
+shift_left shift_right_logical shift_right_arithmetic population_count clz mul_hi
+rotate_left nextafter`; complex `complex real imag conj`; `threefry2x32`; and all
+functions of `math.py` by name.
+
+Pointers are LLVM register names of elements in memory form (`MEMORY_TYPE`): bool is one
+byte, complex is interleaved. Masks are `i1` values; lanes outside read as zero.
+"""
+
+from __future__ import annotations
+
+from tetrad._src.cpu.math import UNARY
+from tetrad._src.cpu.registers import (
+    COMPLEX,
+    FLOATS,
+    HALF_FLOATS,
+    INTEGERS,
+    MEMORY_TYPE,
+    REAL_OF,
+    SIGNED,
+    SIZE,
+    UNSIGNED,
+    Value,
+    bit_width,
+    type_of,
+)
+from tetrad._src.cpu.scalar_bits import BitsBlock
+
+__all__ = ["MEMORY_TYPE", "SIZE", "Block", "Value", "type_of"]
+
+_ORDERED = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq"}
+
+
+class Block(BitsBlock):
+    """The builder that operations see; the module's docstring lists what it offers."""
+
+    def _rounded(self, x: Value, type: str) -> Value:
+        """An f32 result as a value of a 16-bit format; others pass."""
+        return self.round_half(x, type) if type in HALF_FLOATS else x
+
+    def _arithmetic(
+        self, x: Value | float, y: Value | float, float_name: str, name: str
+    ) -> Value:
+        x, y = self.pair(x, y)
+        if x.type in FLOATS:
+            return self._rounded(self.binary(float_name, x, y), x.type)
+        return self.binary(name, x, y)
+
+    def _in_parts(self, x: Value) -> tuple[Value, Value]:
+        part = REAL_OF[x.type]
+        return self.value(x.ref, part), self.value(x.imag, part)
+
+    # Arithmetic
+
+    def add(self, x: Value | float, y: Value | float) -> Value:
+        """Sum; integers wrap, bools or."""
+        x, y = self.pair(x, y)
+        if x.type in COMPLEX:
+            (a, b), (c, d) = self._in_parts(x), self._in_parts(y)
+            return self.complex(a + c, b + d)
+        return self._arithmetic(x, y, "fadd", "or" if x.type == "i1" else "add")
+
+    def sub(self, x: Value | float, y: Value | float) -> Value:
+        """Difference; integers wrap."""
+        x, y = self.pair(x, y)
+        if x.type in COMPLEX:
+            (a, b), (c, d) = self._in_parts(x), self._in_parts(y)
+            return self.complex(a - c, b - d)
+        return self._arithmetic(x, y, "fsub", "sub")
+
+    def mul(self, x: Value | float, y: Value | float) -> Value:
+        """Product; integers wrap, bools and."""
+        x, y = self.pair(x, y)
+        if x.type in COMPLEX:
+            (a, b), (c, d) = self._in_parts(x), self._in_parts(y)
+            return self.complex(a * c - b * d, a * d + b * c)
+        return self._arithmetic(x, y, "fmul", "and" if x.type == "i1" else "mul")
+
+    def div(self, x: Value | float, y: Value | float) -> Value:
+        """Quotient; of integers truncated, with x/0 all ones and no trap on overflow."""
+        x, y = self.pair(x, y)
+        if x.type in INTEGERS:
+            return self._divide_integers(x, y)
+        if x.type in COMPLEX:
+            raise NotImplementedError("complex division")
+        return self._arithmetic(x, y, "fdiv", "fdiv")
+
+    def rem(self, x: Value | float, y: Value | float) -> Value:
+        """Remainder with the sign of `x`; of integers, x rem 0 = x."""
+        x, y = self.pair(x, y)
+        if x.type in INTEGERS:
+            quotient = self._divide_integers(x, y)
+            rest = x - quotient * y
+            return self.select(self.compare("eq", y, 0), x, rest)
+        raise NotImplementedError("remainder of floats")
+
+    def _divide_integers(self, x: Value, y: Value) -> Value:
+        signed = x.type in SIGNED
+        zero = self.compare("eq", y, 0)
+        unsafe = zero
+        if signed:
+            smallest = -1 << (bit_width(x.type) - 1)
+            overflow = self.binary(
+                "and", self.compare("eq", x, smallest), self.compare("eq", y, -1)
+            )
+            unsafe = self.binary("or", zero, overflow)
+        # Where the division would trap, x / 1 = x is right or replaced below.
+        divisor = self.select(unsafe, self.constant(1, x.type), y)
+        if SIZE[x.type] == 8:
+            quotient = self.binary("sdiv" if signed else "udiv", x, divisor)
+        else:
+            quotient = self._divide_as_floats(x, divisor, signed)
+        return self.select(zero, -1, quotient)
+
+    def _divide_as_floats(self, x: Value, y: Value, signed: bool) -> Value:
+        """Exact: a float with more bits never rounds a quotient up to an integer."""
+        wide = "f64" if SIZE[x.type] == 4 else "f32"
+        to_float = "sitofp" if signed else "uitofp"
+        quotient = self.binary(
+            "fdiv", self.cast(to_float, x, wide), self.cast(to_float, y, wide)
+        )
+        return self.cast("fptosi" if signed else "fptoui", quotient, x.type)
+
+    def neg(self, x: Value) -> Value:
+        """The negative."""
+        if x.type in COMPLEX:
+            real, imag = self._in_parts(x)
+            return self.complex(-real, -imag)
+        return super().neg(x)
+
+    def abs(self, x: Value) -> Value:
+        """Magnitude; of complex numbers a real; the smallest integer stays."""
+        if x.type in FLOATS:
+            return self.magnitude(x)
+        if x.type in SIGNED:
+            return self.call(
+                f"llvm.abs.{self.suffix(MEMORY_TYPE[x.type])}",
+                x.type,
+                x,
+                extra="i1 false",
+            )
+        if x.type in COMPLEX:
+            raise NotImplementedError("complex magnitude")
+        return x
+
+    def sign(self, x: Value) -> Value:
+        """−1, 0 or 1; NaN and signed zeros stay."""
+        if x.type in FLOATS:
+            one = self.copysign(self.constant(1.0, x.type), x)
+            trivial = self.compare("ueq", x, 0)
+            return self.select(trivial, x, one)
+        if x.type in COMPLEX:
+            raise NotImplementedError("complex sign")
+        if x.type in UNSIGNED:
+            return self.select(self.compare("eq", x, 0), x, 1)
+        one = self.constant(1, x.type)
+        sign = self.select(self.compare("slt", x, 0), -1, one)
+        return self.select(self.compare("eq", x, 0), 0, sign)
+
+    def max(self, x: Value | float, y: Value | float) -> Value:
+        """The larger; NaN if either is, +0 over −0."""
+        return self._extremum(x, y, "max", "gt")
+
+    def min(self, x: Value | float, y: Value | float) -> Value:
+        """The smaller; NaN if either is, −0 under +0."""
+        return self._extremum(x, y, "min", "lt")
+
+    def _extremum(
+        self, x: Value | float, y: Value | float, name: str, order: str
+    ) -> Value:
+        x, y = self.pair(x, y)
+        if x.type in FLOATS:
+            return self.intrinsic(f"{name}imum", x, y)
+        if x.type == "i1":
+            return self.binary("or" if name == "max" else "and", x, y)
+        if x.type in COMPLEX:
+            first = self.binary(
+                "or", self._compare(x, y, order), self.compare("uno", *self._in_parts(x))
+            )
+            return self.select(first, x, y)
+        prefix = "s" if x.type in SIGNED else "u"
+        return self.intrinsic(f"{prefix}{name}", x, y)
+
+    def integer_pow(self, x: Value, n: int) -> Value:
+        """xⁿ for a known integer, by repeated squaring."""
+        if n == 0:
+            return self.constant(1, x.type)
+        power, result, left = x, None, abs(n)
+        while left:
+            if left & 1:
+                result = power if result is None else self.mul(result, power)
+            left >>= 1
+            if left:
+                power = self.mul(power, power)
+        assert result is not None
+        return self.div(1, result) if n < 0 else result
+
+    def sqrt(self, x: Value) -> Value:
+        """Square root."""
+        if x.type in COMPLEX:
+            raise NotImplementedError("complex square root")
+        return self._rounded(self.square_root(x), x.type)
+
+    def rsqrt(self, x: Value) -> Value:
+        """1/√x."""
+        single = self.relabel(x, "f32") if x.type in HALF_FLOATS else x
+        return self._rounded(1.0 / self.square_root(single), x.type)
+
+    # Comparison
+
+    def eq(self, x: Value | float, y: Value | float) -> Value:
+        """Equal."""
+        return self._compare(*self.pair(x, y), "eq")
+
+    def ne(self, x: Value | float, y: Value | float) -> Value:
+        """Not equal; true for NaN."""
+        x, y = self.pair(x, y)
+        if x.type in COMPLEX:
+            return self.not_(self._compare(x, y, "eq"))
+        return self.compare("une" if x.type in FLOATS else "ne", x, y)
+
+    def lt(self, x: Value | float, y: Value | float) -> Value:
+        """Less; complex numbers compare by real, then by imaginary part."""
+        return self._compare(*self.pair(x, y), "lt")
+
+    def le(self, x: Value | float, y: Value | float) -> Value:
+        """Less or equal."""
+        return self._compare(*self.pair(x, y), "le")
+
+    def gt(self, x: Value | float, y: Value | float) -> Value:
+        """Greater."""
+        return self._compare(*self.pair(x, y), "gt")
+
+    def ge(self, x: Value | float, y: Value | float) -> Value:
+        """Greater or equal."""
+        return self._compare(*self.pair(x, y), "ge")
+
+    def _compare(self, x: Value, y: Value, order: str) -> Value:
+        if x.type in FLOATS:
+            return self.compare(_ORDERED[order], x, y)
+        if x.type in COMPLEX:
+            (a, b), (c, d) = self._in_parts(x), self._in_parts(y)
+            same, later = self._compare(a, c, "eq"), self._compare(b, d, order)
+            both = self.binary("and", same, later)
+            if order == "eq":
+                return both
+            return self.binary("or", self._compare(a, c, order[0] + "t"), both)
+        if order == "eq":
+            return self.compare("eq", x, y)
+        return self.compare(("s" if x.type in SIGNED else "u") + order, x, y)
+
+    def is_finite(self, x: Value) -> Value:
+        """Neither infinite nor NaN; true for integers."""
+        if x.type in COMPLEX:
+            real, imag = self._in_parts(x)
+            return self.binary("and", self.is_finite(real), self.is_finite(imag))
+        if x.type not in FLOATS:
+            return self.constant(True, "i1")
+        return self.compare("olt", self.magnitude(x), float("inf"))
+
+    # Rounding
+
+    def floor(self, x: Value) -> Value:
+        """The largest whole number that is not above."""
+        return self._whole(x, "floor")
+
+    def ceil(self, x: Value) -> Value:
+        """The smallest whole number that is not below."""
+        return self._whole(x, "ceil")
+
+    def trunc(self, x: Value) -> Value:
+        """The whole part."""
+        return self._whole(x, "trunc")
+
+    def round(self, x: Value) -> Value:
+        """The nearest whole number, ties to even."""
+        return self._whole(x, "rint")
+
+    def round_away(self, x: Value) -> Value:
+        """The nearest whole number, ties away from zero."""
+        if x.type not in FLOATS:
+            return x
+        whole = self.trunc(x)
+        rest = self.binary("fsub", x, whole)
+        tie = self.compare("oge", self.magnitude(rest), 0.5)
+        step = self.copysign(self.constant(1.0, x.type), x)
+        return self.select(tie, self.binary("fadd", whole, step), whole)
+
+    def _whole(self, x: Value, name: str) -> Value:
+        if x.type not in FLOATS:
+            return x
+        if self.has_fma:
+            return self.intrinsic(name, x)
+        if x.type in HALF_FLOATS:
+            return self.relabel(self._whole(self.relabel(x, "f32"), name), x.type)
+        nearest = self.nearest(x)
+        if name == "rint":
+            return nearest
+        if name == "trunc":
+            size = self.magnitude(nearest)
+            above = self.compare("ogt", size, self.magnitude(x))
+            y = self.select(above, size - 1.0, size)
+        else:
+            floor = name == "floor"
+            off = self.compare("ogt" if floor else "olt", nearest, x)
+            y = self.select(off, nearest + (-1.0 if floor else 1.0), nearest)
+        return self.copysign(y, x)
+
+    # Complex numbers
+
+    def complex(self, real: Value, imag: Value) -> Value:
+        """The complex number with these parts."""
+        type = "c128" if real.type == "f64" else "c64"
+        return Value(self, real.ref, type, imag.ref)
+
+    def real(self, x: Value) -> Value:
+        """The real part."""
+        return self._in_parts(x)[0] if x.type in COMPLEX else x
+
+    def imag(self, x: Value) -> Value:
+        """The imaginary part; 0 for real numbers."""
+        if x.type not in COMPLEX:
+            return self.constant(0, x.type)
+        return self._in_parts(x)[1]
+
+    def conj(self, x: Value) -> Value:
+        """The complex conjugate."""
+        if x.type not in COMPLEX:
+            return x
+        real, imag = self._in_parts(x)
+        return self.complex(real, -imag)
+
+    # Functions
+
+    def _function(self, name: str, x: Value) -> Value:
+        """A function of the math library; 16-bit floats go through f32."""
+        if x.type in COMPLEX:
+            raise NotImplementedError(f"complex {name}")
+        single = self.relabel(x, "f32") if x.type in HALF_FLOATS else x
+        return self._rounded(UNARY[name](self, single), x.type)
+
+    def exp(self, x: Value) -> Value:
+        """eˣ."""
+        return self._function("exp", x)
+
+    def log(self, x: Value) -> Value:
+        """Natural logarithm."""
+        return self._function("log", x)
+
+    def log1p(self, x: Value) -> Value:
+        """log(1 + x)."""
+        return self._function("log1p", x)
+
+    def sin(self, x: Value) -> Value:
+        """Sine."""
+        return self._function("sin", x)
+
+    def cos(self, x: Value) -> Value:
+        """Cosine."""
+        return self._function("cos", x)
+
+    def tanh(self, x: Value) -> Value:
+        """Hyperbolic tangent."""
+        return self._function("tanh", x)
+
+    def erf_inv(self, x: Value) -> Value:
+        """The inverse of erf."""
+        return self._function("erf_inv", x)

@@ -1,0 +1,218 @@
+"""Conversions between element types, and the 16-bit floats.
+
+In: values of any element type; out: values of another. `ConvertBlock` adds to the emitter
+the rounding of a single-precision register to `bf16` or `f16`, the packing of these into
+their 16 bits and back, `convert` for every pair of types, and `bitcast`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tetrad._src.cpu.registers import (
+    COMPLEX,
+    FLOATS,
+    HALF_FLOATS,
+    INTEGERS,
+    REAL_OF,
+    REGISTER_TYPE,
+    SIGNED,
+    SIZE,
+    Emitter,
+    Value,
+)
+
+_HALF_QUIET = 0x7E00
+_TWO_112 = 2.0**112
+
+
+class ConvertBlock(Emitter):
+    """The emitter with conversions between all element types."""
+
+    # 16-bit floats
+
+    def round_half(self, x: Value, type: str) -> Value:
+        """An f32 register rounded to the nearest `bf16` or `f16`, ties to even."""
+        x = self.relabel(x, "f32")
+        if type == "bf16":
+            return self.relabel(self._round_bfloat(x), type)
+        if self.has_fma:
+            return self._native_half(x)
+        return self.relabel(self._round_half_in_integers(x), type)
+
+    def _round_bfloat(self, x: Value) -> Value:
+        bits = self.relabel(self.bits(x), "u32")
+        rounded = (bits + 0x7FFF) + ((bits >> 16) & 1)
+        quiet = bits | 0x400000
+        unordered = self.compare("uno", x, x)
+        rounded = self.select(unordered, quiet, rounded) & 0xFFFF0000
+        return self.from_bits(rounded)
+
+    def _native_half(self, x: Value) -> Value:
+        single, half = self.vector("float"), self.vector("half")
+        narrow = self.raw(f"fptrunc {single} {x.ref} to {half}")
+        return self.emit("f16", f"fpext {half} {narrow} to {single}")
+
+    def _round_half_in_integers(self, x: Value) -> Value:
+        size = self.magnitude(x)
+        bits = self.relabel(self.bits(size), "u32")
+        rounded = ((bits + 0xFFF) + ((bits >> 13) & 1)) & ~0x1FFF
+        y = self.from_bits(rounded)
+        y = self.select(self.compare("oge", y, 65536.0), math.inf, y)
+        subnormal = (size + 0.5) - 0.5
+        y = self.select(self.compare("olt", size, 2.0**-14), subnormal, y)
+        y = self.select(self.compare("uno", x, x), x, y)
+        return self.copysign(y, x)
+
+    def pack_half(self, x: Value) -> Value:
+        """The 16 bits (u16) of a `bf16` or `f16` register."""
+        single = self.relabel(x, "f32")
+        if x.type == "bf16":
+            bits = self.relabel(self.bits(single), "u32")
+            return self.cast("trunc", bits >> 16, "u16")
+        if self.has_fma:
+            half = self.vector("half")
+            narrow = self.raw(f"fptrunc {self.vector('float')} {x.ref} to {half}")
+            return self.emit("u16", f"bitcast {half} {narrow} to {self.vector('i16')}")
+        size = self.magnitude(single)
+        bits = self.relabel(self.bits(size * (1 / _TWO_112)), "u32") >> 13
+        special = self.select(self.compare("uno", size, size), _HALF_QUIET, bits)
+        infinite = self.compare("oeq", size, math.inf)
+        bits = self.select(infinite, 0x7C00, special)
+        sign = (self.relabel(self.bits(single), "u32") >> 16) & 0x8000
+        return self.cast("trunc", bits | sign, "u16")
+
+    def unpack_half(self, bits: Value, type: str) -> Value:
+        """The `bf16` or `f16` register with these 16 bits (u16)."""
+        if type == "f16" and self.has_fma:
+            half = self.vector("half")
+            narrow = self.raw(f"bitcast {self.vector('i16')} {bits.ref} to {half}")
+            return self.emit("f16", f"fpext {half} {narrow} to {self.vector('float')}")
+        wide = self.cast("zext", bits, "u32")
+        if type == "bf16":
+            return self.relabel(self.from_bits(wide << 16), type)
+        size = self.from_bits((wide & 0x7FFF) << 13) * _TWO_112
+        special = self.relabel(self.bits(size), "u32") | 0x7F800000
+        huge = self.compare("oge", size, 65536.0)
+        size = self.select(huge, self.from_bits(special), size)
+        sign = (wide & 0x8000) << 16
+        signed = self.relabel(self.bits(size), "u32") | sign
+        return self.relabel(self.from_bits(signed), type)
+
+    # Every type to every type
+
+    def convert(self, x: Value, type: str) -> Value:
+        """`x` as another type, as `astype` does.
+
+        Floats round to nearest even; to integers they truncate and saturate, NaN giving
+        0. Integers wrap. Bool is `x != 0`. Complex to real takes the real part.
+        """
+        if x.type == type:
+            return x
+        if x.type in COMPLEX:
+            return self._convert_complex(x, type)
+        if type in COMPLEX:
+            real = self.convert(x, REAL_OF[type])
+            return Value(self, real.ref, type, self.constant(0.0, real.type).ref)
+        if type == "i1":
+            return self.compare("une" if x.type in FLOATS else "ne", x, 0)
+        if x.type == "i1":
+            return self._convert_bool(x, type)
+        if x.type in FLOATS:
+            if type in FLOATS:
+                return self._convert_float(x, type)
+            return self._float_to_integer(x, type)
+        if type in FLOATS:
+            return self._integer_to_float(x, type)
+        return self._convert_integer(x, type)
+
+    def _convert_complex(self, x: Value, type: str) -> Value:
+        real = self.value(x.ref, REAL_OF[x.type])
+        imag = self.value(x.imag, REAL_OF[x.type])
+        if type == "i1":
+            return self.binary("or", self.convert(real, "i1"), self.convert(imag, "i1"))
+        if type not in COMPLEX:
+            return self.convert(real, type)
+        real = self.convert(real, REAL_OF[type])
+        imag = self.convert(imag, REAL_OF[type])
+        return Value(self, real.ref, type, imag.ref)
+
+    def _convert_bool(self, x: Value, type: str) -> Value:
+        if type in FLOATS:
+            one = self.constant(1.0, type)
+            return self.select(x, one, self.constant(0.0, type))
+        return self.cast("zext", x, type)
+
+    def _convert_integer(self, x: Value, type: str) -> Value:
+        if SIZE[x.type] == SIZE[type]:
+            return self.relabel(x, type)
+        if SIZE[x.type] > SIZE[type]:
+            return self.cast("trunc", x, type)
+        return self.cast("sext" if x.type in SIGNED else "zext", x, type)
+
+    def _convert_float(self, x: Value, type: str) -> Value:
+        if type in HALF_FLOATS:
+            if x.type == "f64":
+                x = self._truncate_to_odd(x)
+            return self.round_half(x, type)
+        single = self.relabel(x, "f32") if x.type in HALF_FLOATS else x
+        if single.type == type:
+            return single
+        return self.cast("fpext" if type == "f64" else "fptrunc", single, type)
+
+    def _truncate_to_odd(self, x: Value) -> Value:
+        """An f64 as f32 such that rounding the result again rounds only once.
+
+        An inexact result is cut toward zero and its last bit is set.
+        """
+        single = self.cast("fptrunc", x, "f32")
+        back = self.cast("fpext", single, "f64")
+        bits = self.bits(single)
+        above = self.compare("ogt", self.magnitude(back), self.magnitude(x))
+        bits = self.select(above, bits - 1, bits)
+        inexact = self.compare("one", back, x)
+        return self.from_bits(self.select(inexact, bits | 1, bits))
+
+    def _float_to_integer(self, x: Value, type: str) -> Value:
+        source = REGISTER_TYPE[x.type]
+        name = "fptosi" if type in SIGNED else "fptoui"
+        target = self.suffix(REGISTER_TYPE[type])
+        full = f"llvm.{name}.sat.{target}.{self.suffix(source)}"
+        return self.call(full, type, x)
+
+    def _integer_to_float(self, x: Value, type: str) -> Value:
+        name = "sitofp" if x.type in SIGNED else "uitofp"
+        if type not in HALF_FLOATS:
+            return self.cast(name, x, type)
+        if SIZE[x.type] <= 2:
+            return self.round_half(self.cast(name, x, "f32"), type)
+        if SIZE[x.type] == 8:
+            x = self._sticky(x)
+        wide = self.cast(name, x, "f64")
+        return self.round_half(self._truncate_to_odd(wide), type)
+
+    def _sticky(self, x: Value) -> Value:
+        """A 64-bit integer that f64 holds and that rounds to 16 bits as `x` does."""
+        low = self.compare("ne", x & 0xFFF, 0)
+        folded = (x & ~0xFFF) | self.select(low, self.constant(0x800, x.type), 0)
+        shifted = x + (1 << 52) if x.type in SIGNED else x
+        return self.select(self.compare("ugt", shifted, 1 << 53), folded, x)
+
+    def bitcast(self, x: Value, type: str) -> Value:
+        """The value of another type of the same size with the same bits."""
+        if x.type == type:
+            return x
+        if "i1" in (x.type, type) and 1 in (SIZE[x.type], SIZE[type]):
+            return self.convert(x, type)
+        if x.type in COMPLEX or type in COMPLEX or SIZE[x.type] != SIZE[type]:
+            raise TypeError(
+                f"cannot reinterpret {8 * SIZE[x.type]}-bit {x.type} as "
+                f"{8 * SIZE[type]}-bit {type}: the sizes must agree"
+            )
+        if x.type in HALF_FLOATS:
+            x = self.pack_half(x)
+        if type in HALF_FLOATS:
+            return self.unpack_half(x, type)
+        if (x.type in INTEGERS) == (type in INTEGERS):
+            return self.relabel(x, type)
+        return self.cast("bitcast", x, type)
