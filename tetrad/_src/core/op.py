@@ -40,6 +40,8 @@ class Primitive(type):
     pool: Cache = Cache("operations", limit=65536)
     kind: Kind
     multiple: bool
+    name: str
+    fixed: dict[str, Any]
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls.kind is Kind.CALL or kwargs:
@@ -59,6 +61,9 @@ class Primitive(type):
 
     def bind(cls, *args: Any, **params: Any) -> Any:
         """`primitive.bind(*operands, **params)`, as replayed jaxprs call it."""
+        for name, value in cls.fixed.items():
+            if params.pop(name, value) != value:
+                raise TypeError(f"{cls.name} takes no {name}, leave it {value}")
         return cls(**params)(*args)
 
     @property
@@ -128,6 +133,7 @@ class Op(metaclass=Primitive):
     consumes: ClassVar[tuple[int, ...]] = ()  # operands that are keys being used up
     commutes: ClassVar[bool] = False
     hidden: ClassVar[tuple[str, ...]] = ()  # fields that jaxpr text leaves out
+    fixed: ClassVar[dict[str, Any]] = {}  # JAX's parameters that have one value here
     effects: ClassVar[frozenset[Any]] = frozenset()
     axis_names: ClassVar[tuple[Any, ...]] = ()
 
@@ -186,7 +192,8 @@ class Op(metaclass=Primitive):
 
     @property
     def params(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {**own, **self.fixed} if self.fixed else own
 
     def fields(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in type(self).__match_args__])  # type: ignore[attr-defined]
