@@ -11,9 +11,8 @@ and mathematics libraries. Read `assemble`, `_produce`, `_load`.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import hashlib
-import platform
+import os
 import sys
 import threading
 import time
@@ -21,14 +20,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tetrad._src.cpu import native_elf
-from tetrad._src.cpu import native_llvm
+from tetrad._src.cpu import native_cache, native_elf, native_host, native_llvm
 
 CompileError = native_llvm.CompileError
 LoadError = native_elf.LoadError
 
 MEMORY_LIMIT = 256 << 20
-OWN_LOADER = sys.platform == "linux" and platform.machine() in ("x86_64", "AMD64")
+OWN_LOADER = sys.platform == "linux" and native_host.machine() == "x86_64"
 
 
 class Code:
@@ -38,7 +36,7 @@ class Code:
     up to the end of the process, for code that other threads may be running in.
     """
 
-    __slots__ = ("symbols", "size", "_unload", "__weakref__")
+    __slots__ = ("__weakref__", "_unload", "size", "symbols")
 
     def __init__(
         self, symbols: dict[str, int], size: int, unload: Callable[[], None]
@@ -58,9 +56,7 @@ class Code:
         self._unload = None
         return self
 
-    def __del__(
-        self, is_finalizing: Callable[[], bool] = sys.is_finalizing
-    ) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         # The system frees everything at exit, when modules may be gone already.
         unload = getattr(self, "_unload", None)
         if unload is not None and not is_finalizing():
@@ -168,6 +164,18 @@ def lookup_symbol(name: str) -> int:
     )
 
 
+def vector_bits() -> int:
+    """Width of the vectors that code should use: 512, 256 or 128."""
+    if native_host.machine() != "x86_64":
+        return 128
+    flags = native_host.flags()
+    if not native_host.requested_cpu() and flags:
+        if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
+            return 512
+        return 256 if "avx2" in flags else 128
+    return native_llvm.widest_vectors()
+
+
 def function(address: int, restype: Any, *argtypes: Any, gil: bool) -> Any:
     """A Python callable for machine code; `gil=False` releases the GIL during calls.
 
@@ -207,10 +215,20 @@ def _produce(
     text: str, names: tuple[str, ...], key: bytes, opt: int, passes: bool
 ) -> Code:
     start = time.perf_counter()
-    data = native_llvm.compile_object(text, opt=opt, passes=passes)
+    identity = native_host.identity()
+    disk_key = None
+    data = None
+    if identity is not None:
+        disk_key = native_cache.disk_key(key, identity)
+        data = native_cache.read(disk_key)
+    from_disk = data is not None
+    if data is None:
+        data = native_llvm.compile_object(text, opt=opt, passes=passes)
+        if disk_key is not None:
+            native_cache.write(disk_key, data)
     code = _load(data, names)
     milliseconds = (time.perf_counter() - start) * 1e3
-    compiles.append(CompileRecord(names, milliseconds, False))
+    compiles.append(CompileRecord(names, milliseconds, from_disk))
     return code
 
 
@@ -233,16 +251,15 @@ _lljit_count = 0
 def _load_with_lljit(data: bytes, names: tuple[str, ...]) -> Code:
     """Load through LLVM's own linker: for systems that `native_elf` does not know."""
     global _lljit, _lljit_count
-    import llvmlite.binding
-
+    llvm = native_llvm.binding()
     native_llvm.target()
     with _lock:
         if _lljit is None:
             machine = native_llvm.target_machine(2)
-            _lljit = llvmlite.binding.create_lljit_compiler(machine)
+            _lljit = llvm.create_lljit_compiler(machine)
         _lljit_count += 1
         library = f"tetrad{_lljit_count}"
-    builder = llvmlite.binding.JITLibraryBuilder()
+    builder = llvm.JITLibraryBuilder()
     builder.add_object_img(data)
     builder.add_current_process()
     for name, address in list(_symbols.items()):
@@ -256,6 +273,25 @@ def _load_with_lljit(data: bytes, names: tuple[str, ...]) -> Code:
     symbols = {name: tracker[name] for name in names}
     return Code(symbols, len(data), tracker.close)
 
+
+def _after_fork_in_child() -> None:
+    """Locks that threads of the parent held would stay locked for ever."""
+    global _lock
+    _lock = threading.Lock()
+    _in_work.clear()
+    native_llvm.after_fork(True)
+
+
+def _after_fork_in_parent() -> None:
+    native_llvm.after_fork(False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=native_llvm.before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
 
 _libraries: list[ctypes.CDLL] | None = None
 

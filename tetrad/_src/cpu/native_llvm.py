@@ -9,11 +9,13 @@ of its own, outside that lock, so that several threads compile at the same time.
 from __future__ import annotations
 
 import ctypes
-import os
+import functools
+import importlib
+import sys
 import threading
 from typing import Any, NamedTuple
 
-CPU_VARIABLE = "TETRAD_CPU"
+from tetrad._src.cpu import native_host
 
 
 class CompileError(RuntimeError):
@@ -42,10 +44,35 @@ _target: Target | None = None
 _local = threading.local()
 
 
-def _binding() -> Any:
-    import llvmlite.binding
+def binding() -> Any:
+    """The module llvmlite.binding, imported now if not before."""
+    return importlib.import_module("llvmlite.binding")
 
-    return llvmlite.binding
+
+def _llvmlite_lock() -> Any:
+    if "llvmlite.binding.ffi" not in sys.modules:
+        return None
+    return getattr(getattr(binding().ffi.lib, "_lock", None), "_lock", None)
+
+
+def before_fork() -> None:
+    """Let no other thread be inside llvmlite while this one forks."""
+    lock = _llvmlite_lock()
+    if lock is not None:
+        lock.acquire()
+
+
+def after_fork(in_child: bool) -> None:
+    """Undo `before_fork`; in the child, nobody else holds our lock."""
+    global _setup_lock
+    if in_child:
+        _setup_lock = threading.Lock()
+    lock = _llvmlite_lock()
+    if lock is not None:
+        try:
+            lock.release()
+        except RuntimeError:
+            pass  # llvmlite was imported in between
 
 
 def target() -> Target:
@@ -58,13 +85,13 @@ def target() -> Target:
 
 
 def _find_target() -> Target:
-    llvm = _binding()
+    llvm = binding()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
     triple = llvm.get_process_triple()
     description = llvm.Target.from_triple(triple)
-    cpu = os.environ.get(CPU_VARIABLE, "")
+    cpu = native_host.requested_cpu()
     features = ""
     if not cpu:
         cpu = llvm.get_host_cpu_name()
@@ -101,7 +128,7 @@ def compile_object(text: str, *, opt: int = 2, passes: bool = False) -> bytes:
     raw = None if passes else _raw_entry_points()
     if raw is not None:
         return raw.compile(full, machine)
-    llvm = _binding()
+    llvm = binding()
     context = llvm.create_context()
     try:
         module = llvm.parse_assembly(full, context)
@@ -120,7 +147,7 @@ def compile_object(text: str, *, opt: int = 2, passes: bool = False) -> bytes:
 
 def emit_assembly(text: str, *, opt: int = 2) -> str:
     """The assembly that `compile_object` would produce, for people to read."""
-    llvm = _binding()
+    llvm = binding()
     full = target().header + text
     machine = target_machine(opt)
     try:
@@ -131,9 +158,28 @@ def emit_assembly(text: str, *, opt: int = 2) -> str:
     return str(machine.emit_assembly(module))
 
 
+_PROBE = """
+define dso_local void @probe(ptr %p) nounwind "prefer-vector-width"="512" {
+  %x = load <16 x i32>, ptr %p, align 64
+  %y = add <16 x i32> %x, %x
+  store <16 x i32> %y, ptr %p, align 64
+  ret void
+}
+"""
+
+
+@functools.cache
+def widest_vectors() -> int:
+    """The widest integer vectors of the target in bits, read off code that uses them."""
+    assembly = emit_assembly(_PROBE)
+    if "zmm" in assembly:
+        return 512
+    return 256 if "ymm" in assembly else 128
+
+
 def _light_passes(module: Any, machine: Any) -> None:
     """Inline what asks for it, promote allocas, fold, drop dead code; no vectoriser."""
-    llvm = _binding()
+    llvm = binding()
     options = llvm.create_pipeline_tuning_options(2)
     builder = llvm.create_pass_builder(machine, options)
     manager = llvm.create_new_module_pass_manager()
@@ -225,7 +271,7 @@ def _raw_entry_points() -> _Raw | None:
         with _setup_lock:
             if not _raw_tried:
                 try:
-                    _raw = _Raw(ctypes.CDLL(_binding().ffi.lib._name))
+                    _raw = _Raw(ctypes.CDLL(binding().ffi.lib._name))
                 except (AttributeError, OSError):
                     _raw = None  # another llvmlite: its public, serialised interface
                 _raw_tried = True

@@ -13,9 +13,10 @@ instructions. Chunk boundaries depend on the job alone, never on the number of t
 from __future__ import annotations
 
 import enum
-import platform
 import signal
 import sys
+
+from tetrad._src.cpu import native_host
 
 MAX_WORKERS = 1024
 RING = 1024  # jobs that the stream can hold; a power of two
@@ -97,9 +98,9 @@ def pool_text(parking: str | None = None) -> str:
         raise NotImplementedError(
             "the CPU backend's thread pool needs POSIX threads; on Windows use WSL"
         )
+    state = f"[{STATE_BYTES} x i8] zeroinitializer, align 64"
     parts = [
-        f"@tetrad_pool = dso_local global [{STATE_BYTES} x i8] zeroinitializer, "
-        "align 64\n",
+        f"@tetrad_pool = dso_local global {state}\n",
         _futex_parking() if parking == "futex" else _POSIX_PARKING,
         _pause(),
         _threads(),
@@ -121,7 +122,7 @@ def pool_text(parking: str | None = None) -> str:
 
 
 def _futex_parking() -> str:
-    number = 202 if platform.machine() in ("x86_64", "AMD64") else 98
+    number = 202 if native_host.machine() == "x86_64" else 98
     return _FUTEX_PARKING.replace("<FUTEX>", str(number))
 
 
@@ -229,8 +230,8 @@ define internal void @unpark(ptr %word, i32 %count) nounwind {
 
 def _pause() -> str:
     """The hint that a thread spins."""
-    machine = platform.machine()
-    if machine in ("x86_64", "AMD64"):
+    machine = native_host.machine()
+    if machine == "x86_64":
         return """
 declare void @llvm.x86.sse2.pause()
 define internal void @pause() alwaysinline nounwind {

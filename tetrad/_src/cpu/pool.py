@@ -16,11 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from tetrad._src.cpu import engine
-from tetrad._src.cpu import native_pool
+from tetrad._src.cpu import engine, memory, native_pool
 from tetrad._src.cpu.native_pool import FIELDS, JOB, Opcode, Status
 
-__all__ = ["Native", "Opcode", "Status", "native", "default_threads", "make_job"]
+__all__ = ["Native", "Opcode", "Status", "default_threads", "make_job", "native"]
 
 WAIT_NANOSECONDS = 40_000_000  # how long a wait may keep Ctrl-C waiting
 WORKER_SPIN = 1000
@@ -52,7 +51,7 @@ class Native:
         self.parallel_for = code["tetrad_parallel_for"]
         self.run = code["tetrad_run"]
         self._code = code
-        block = _view(self.address, native_pool.STATE_BYTES)
+        block = memory.view(self.address, native_pool.STATE_BYTES)
         self._words = block.cast("i")
         self._tickets = block.cast("q")
         self._frozen = 0
@@ -74,6 +73,8 @@ class Native:
         self._initialise()
         self._set("WANTED", default_threads() - 1)
         self._set_spins()
+        tickets = self._tickets
+        memory.set_clock(lambda: tickets[_TAIL])
         engine.define_symbol("tetrad_parallel_for", self.parallel_for)
         engine.define_symbol("tetrad_pool", self.address)
 
@@ -139,9 +140,7 @@ class Native:
         if self._get("FROZEN"):
             time.sleep(0.001)
         else:
-            self._wait(
-                self.address, self.last - native_pool.RING + 1, WAIT_NANOSECONDS
-            )
+            self._wait(self.address, self.last - native_pool.RING + 1, WAIT_NANOSECONDS)
 
     def wait(self, ticket: int) -> None:
         """Return when the ticket is done. Ctrl-C raises at once; the job goes on."""
@@ -221,22 +220,34 @@ def _make_native() -> Native:
     with _native_lock:
         if _native is None:
             made = Native()
-            os.register_at_fork(
-                before=made.before_fork,
-                after_in_parent=made.after_fork_in_parent,
-                after_in_child=made.after_fork_in_child,
-            )
             atexit.register(made.drain)
             _native = made
         return _native
 
 
-def _view(address: int, nbytes: int) -> memoryview:
-    make = ctypes.pythonapi.PyMemoryView_FromMemory
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
-    view: memoryview = make(address, nbytes, 0x200)
-    return view
+def _before_fork() -> None:
+    if _native is not None:
+        _native.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    if _native is not None:
+        _native.after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    global _native_lock
+    _native_lock = threading.Lock()
+    if _native is not None:
+        _native.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
 
 
 def make_job(
