@@ -1,0 +1,457 @@
+"""Settings: what a user may switch, from programs, blocks or the environment.
+
+`config` holds every setting as an attribute (`config.jax_enable_x64`).  Values come from
+the environment (`JAX_ENABLE_X64=1`) at import, from `config.update(name, value)` for the
+whole process, and from context managers (`with enable_x64(): ...`) for one thread.  A
+thread that enters such a block works with a snapshot of the settings until it leaves
+its outermost block, so no other thread changes them under it.
+
+A setting that this library does not act on is known by name, so that programs which
+state its default run; setting it to anything else raises `NotImplementedError`.
+
+Reading order: the table of settings, `Config`, the context managers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+__all__ = [
+    "Config",
+    "check_tracer_leaks",
+    "config",
+    "cpu_device_count",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "enable_custom_prng",
+    "enable_x64",
+    "log_compiles",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "scoped",
+    "threefry_partitionable",
+    "transfer_guard",
+]
+
+
+# --- Parsing values ----------------------------------------------------------------------
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in ("1", "true", "yes", "on", "y", "t"):
+            return True
+        if word in ("0", "false", "no", "off", "n", "f", ""):
+            return False
+    elif value is None or isinstance(value, int) or hasattr(value, "__bool__"):
+        return bool(value)
+    raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def _integer(name: str, value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an integer, got {value!r}") from None
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise ValueError(f"{name} must be a string or None, got {value!r}")
+
+
+def _anything(name: str, value: Any) -> Any:
+    return value
+
+
+def _one_of(*choices: str | None) -> Callable[[str, Any], str | None]:
+    def parse(name: str, value: Any) -> str | None:
+        value = getattr(value, "value", value)
+        if value not in choices:
+            listed = ", ".join(repr(choice) for choice in choices)
+            raise ValueError(f"{name} must be one of {listed}; got {value!r}")
+        return value  # type: ignore[no-any-return]
+
+    return parse
+
+
+# --- The table ---------------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """One setting: what it may be and whether this library acts on it."""
+
+    default: Any
+    parse: Callable[[str, Any], Any]
+    meaning: str
+    acts: bool = True  # False: only the default is accepted
+    compiles: bool = False  # True: part of every compilation key
+
+
+_PRECISIONS: Final = (
+    None,
+    "default",
+    "high",
+    "highest",
+    "bfloat16",
+    "tensorfloat32",
+    "float32",
+)
+_GUARDS: Final = (
+    None,
+    "allow",
+    "log",
+    "disallow",
+    "log_explicit",
+    "disallow_explicit",
+)
+
+SETTINGS: Final[dict[str, Setting]] = {
+    "jax_enable_x64": Setting(
+        False, _boolean, "Whether 64-bit types exist.", compiles=True
+    ),
+    "jax_numpy_dtype_promotion": Setting(
+        "standard",
+        _one_of("standard", "strict"),
+        "'strict': operands of different types are an error instead of converted.",
+    ),
+    "jax_default_device": Setting(
+        None, _anything, "Where new arrays go: a device, a platform name or None."
+    ),
+    "jax_platforms": Setting(
+        None, _text, "Platforms to look for, best first, separated by commas."
+    ),
+    "jax_num_cpu_devices": Setting(
+        -1, _integer, "How many CPU devices there are; -1: what XLA_FLAGS says, or 1."
+    ),
+    "jax_disable_jit": Setting(
+        False, _boolean, "Whether functions under jit run operation by operation."
+    ),
+    "jax_default_matmul_precision": Setting(
+        None,
+        _one_of(*_PRECISIONS),
+        "The least precision of matrix products; CPU products are always full.",
+        compiles=True,
+    ),
+    "jax_debug_key_reuse": Setting(
+        False, _boolean, "Whether using a random key twice is an error."
+    ),
+    "jax_traceback_filtering": Setting(
+        "auto",
+        _one_of(
+            "auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"
+        ),
+        "'off': tracebacks keep the frames of this library.",
+    ),
+    # Known, not acted upon.
+    "jax_debug_nans": Setting(
+        False, _boolean, "Whether a NaN in a result is an error.", acts=False
+    ),
+    "jax_debug_infs": Setting(
+        False, _boolean, "Whether an infinity in a result is an error.", acts=False
+    ),
+    "jax_check_tracer_leaks": Setting(
+        False, _boolean, "Whether kept tracers are looked for.", acts=False
+    ),
+    "jax_enable_custom_prng": Setting(
+        False, _boolean, "Whether PRNGKey makes typed keys.", acts=False
+    ),
+    "jax_default_prng_impl": Setting(
+        "threefry2x32", _text, "The generator behind new random keys.", acts=False
+    ),
+    "jax_threefry_partitionable": Setting(
+        True, _boolean, "Which of two numberings random bits follow.", acts=False
+    ),
+    "jax_enable_checks": Setting(
+        False, _boolean, "Whether internal checks run.", acts=False
+    ),
+    "jax_log_compiles": Setting(
+        False, _boolean, "Whether compilations are logged.", acts=False
+    ),
+    "jax_explain_cache_misses": Setting(
+        False, _boolean, "Whether cache misses are logged.", acts=False
+    ),
+    "jax_numpy_rank_promotion": Setting(
+        "allow",
+        _one_of("allow", "warn", "raise"),
+        "What happens when operands of different rank are broadcast.",
+        acts=False,
+    ),
+    "jax_transfer_guard": Setting(
+        None, _one_of(*_GUARDS), "Which transfers are noticed.", acts=False
+    ),
+    "jax_transfer_guard_host_to_device": Setting(
+        None, _one_of(*_GUARDS), "Guard of copies to a device.", acts=False
+    ),
+    "jax_transfer_guard_device_to_host": Setting(
+        None, _one_of(*_GUARDS), "Guard of copies to the host.", acts=False
+    ),
+    "jax_transfer_guard_device_to_device": Setting(
+        None, _one_of(*_GUARDS), "Guard of copies between devices.", acts=False
+    ),
+    "jax_compilation_cache_dir": Setting(
+        None, _text, "Where compiled programs are kept on disk.", acts=False
+    ),
+    "jax_enable_compilation_cache": Setting(
+        True, _boolean, "Whether compiled programs are kept on disk.", acts=False
+    ),
+    "jax_platform_name": Setting(
+        "", _text, "The older name of jax_platforms: set that instead.", acts=False
+    ),
+    "jax_softmax_custom_jvp": Setting(
+        False, _boolean, "Which derivative softmax has.", acts=False
+    ),
+    "jax_pprint_use_color": Setting(
+        True, _boolean, "Whether jaxprs may print in colour.", acts=False
+    ),
+    "jax_random_seed_offset": Setting(
+        0, _integer, "What is added to every seed.", acts=False
+    ),
+    "jax_cpu_enable_async_dispatch": Setting(
+        True, _boolean, "Whether CPU work runs while Python goes on.", acts=False
+    ),
+    "jax_use_shardy_partitioner": Setting(
+        True, _boolean, "Which partitioner is used.", acts=False
+    ),
+    "jax_dynamic_shapes": Setting(
+        False, _boolean, "Whether shapes may be traced.", acts=False
+    ),
+}
+
+
+# --- The settings ------------------------------------------------------------------------
+
+
+class Config(threading.local):
+    """The settings, as attributes; change them with `update` or a context manager.
+
+    Process-wide values are attributes of the class, and a thread's own values attributes
+    of the instance as that thread sees it, so reading is one attribute access.
+    """
+
+    x64: bool
+    jax_enable_x64: bool
+    jax_numpy_dtype_promotion: str
+    jax_default_device: Any
+    jax_platforms: str | None
+    jax_num_cpu_devices: int
+    jax_disable_jit: bool
+    jax_default_matmul_precision: str | None
+    jax_debug_key_reuse: bool
+    jax_traceback_filtering: str
+
+    _key: tuple[Any, ...] = ()
+    _overrides: tuple[tuple[str, Any], ...] = ()
+    _locked: dict[str, str] = {}
+    _lock = threading.RLock()
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets one setting for the whole process.
+
+        Raises:
+          AttributeError: if there is no setting of that name.
+          ValueError: if the value is not one the setting can have.
+          NotImplementedError: if the setting is known but not acted upon here.
+          RuntimeError: if the setting can no longer change.
+        """
+        value = _checked(name, value)
+        why = Config._locked.get(name)
+        if why is not None and value != getattr(Config, name):
+            raise RuntimeError(f"{name} can no longer change: {why}")
+        with Config._lock:
+            _store(Config, name, value)
+            if self._overrides and name not in dict(self._overrides):
+                _store(self, name, value)
+
+    def read(self, name: str) -> Any:
+        """The value of one setting in this thread."""
+        _setting(name)
+        return getattr(self, name)
+
+    def lock(self, name: str, why: str) -> None:
+        """Says that a setting has taken effect for good: later changes are errors."""
+        _setting(name)
+        Config._locked[name] = why
+
+    def unlock(self, name: str) -> None:
+        """Undoes `lock`."""
+        Config._locked.pop(name, None)
+
+    def state_key(self) -> tuple[Any, ...]:
+        """The values that compiled programs depend on, for the keys of caches."""
+        return self._key
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All settings with their values in this thread."""
+        return {name: getattr(self, name) for name in SETTINGS}
+
+    @property
+    def x64_enabled(self) -> bool:
+        """The same as `jax_enable_x64`."""
+        return self.x64
+
+    @contextmanager
+    def scope(self, name: str, value: Any) -> Iterator[None]:
+        """Sets one setting for this thread and the duration of a `with` block."""
+        value = _checked(name, value)
+        before = self._overrides
+        with Config._lock:
+            if not before:
+                for other in SETTINGS:
+                    _store(self, other, getattr(Config, other))
+            self._set_overrides((*before, (name, value)))
+        try:
+            yield
+        finally:
+            with Config._lock:
+                self._set_overrides(before)
+                if not before:
+                    self.__dict__.clear()
+
+    def _set_overrides(self, overrides: tuple[tuple[str, Any], ...]) -> None:
+        changed = {name for name, _ in (*self._overrides, *overrides)}
+        final = dict(overrides)
+        threading.local.__setattr__(self, "_overrides", overrides)
+        for name in changed:
+            _store(self, name, final.get(name, getattr(Config, name)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"settings are not assigned: write config.update({name!r}, {value!r})"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(_no_such_setting(name))
+
+
+def _store(owner: Any, name: str, value: Any) -> None:
+    """Writes a value and what is derived from it, on the class or on an instance."""
+    write = type.__setattr__ if owner is Config else threading.local.__setattr__
+    write(owner, name, value)
+    if name == "jax_enable_x64":
+        write(owner, "x64", value)
+    if SETTINGS[name].compiles:
+        key = [getattr(owner, n, SETTINGS[n].default) for n in _COMPILED]
+        write(owner, "_key", tuple(key))
+
+
+_COMPILED: Final = tuple(name for name, entry in SETTINGS.items() if entry.compiles)
+
+
+def _no_such_setting(name: str) -> str:
+    close = [known for known in SETTINGS if name.removeprefix("jax_") in known]
+    hint = f"; did you mean {' or '.join(close[:3])}?" if close else ""
+    return f"there is no setting named {name!r}{hint}"
+
+
+def _setting(name: str) -> Setting:
+    entry = SETTINGS.get(name)
+    if entry is None:
+        raise AttributeError(_no_such_setting(name))
+    return entry
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The parsed value, if the setting exists and can have it."""
+    entry = _setting(name)
+    value = entry.parse(name, value)
+    if not entry.acts and value != entry.default:
+        raise NotImplementedError(
+            f"{name} can only be {entry.default!r} (its default) so far, got {value!r}. "
+            f"The setting: {entry.meaning}"
+        )
+    return value
+
+
+def _read_environment() -> None:
+    for name, entry in SETTINGS.items():
+        value = os.environ.get(name.upper())
+        if value is None:
+            _store(Config, name, entry.default)
+            continue
+        try:
+            _store(Config, name, _checked(name, value))
+        except (ValueError, NotImplementedError) as error:
+            problem = f"the environment variable {name.upper()}={value!r}: {error}"
+            raise type(error)(problem) from None
+
+
+_read_environment()
+config: Final = Config()
+
+_FORCED_DEVICES: Final = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
+
+
+def cpu_device_count() -> int:
+    """How many CPU devices were asked for: the setting, else XLA_FLAGS, else one."""
+    wanted = config.jax_num_cpu_devices
+    if wanted >= 1:
+        return wanted
+    if wanted != -1:
+        raise ValueError(
+            f"jax_num_cpu_devices must be at least 1 (or -1 for the default), got {wanted}"
+        )
+    found = _FORCED_DEVICES.findall(os.environ.get("XLA_FLAGS", ""))
+    return max(1, int(found[-1])) if found else 1
+
+
+# --- Context managers --------------------------------------------------------------------
+
+
+class scoped:  # noqa: N801
+    """Context managers for one setting: `with enable_x64(True): ...`.
+
+    Called with a value it gives a context manager; `.value` reads the setting.
+    """
+
+    __slots__ = ("__doc__", "_default", "name")
+
+    def __init__(self, name: str, default: Any = ...) -> None:
+        self.name = name
+        self._default = default
+        self.__doc__ = f"Sets `{name}` in a with block. {SETTINGS[name].meaning}"
+
+    def __call__(self, value: Any = ...) -> Any:
+        if value is ...:
+            value = self._default
+        if value is ...:
+            raise TypeError(f"a value for {self.name} is missing")
+        return config.scope(self.name, value)
+
+    @property
+    def value(self) -> Any:
+        """The value in this thread."""
+        return config.read(self.name)
+
+    def __repr__(self) -> str:
+        return f"<context manager of {self.name}>"
+
+
+enable_x64: Final = scoped("jax_enable_x64", True)
+disable_jit: Final = scoped("jax_disable_jit", True)
+default_device: Final = scoped("jax_default_device")
+default_matmul_precision: Final = scoped("jax_default_matmul_precision")
+default_prng_impl: Final = scoped("jax_default_prng_impl")
+numpy_dtype_promotion: Final = scoped("jax_numpy_dtype_promotion")
+numpy_rank_promotion: Final = scoped("jax_numpy_rank_promotion")
+debug_nans: Final = scoped("jax_debug_nans", True)
+debug_infs: Final = scoped("jax_debug_infs", True)
+debug_key_reuse: Final = scoped("jax_debug_key_reuse", True)
+check_tracer_leaks: Final = scoped("jax_check_tracer_leaks", True)
+enable_custom_prng: Final = scoped("jax_enable_custom_prng", True)
+threefry_partitionable: Final = scoped("jax_threefry_partitionable", True)
+log_compiles: Final = scoped("jax_log_compiles", True)
+transfer_guard: Final = scoped("jax_transfer_guard")

@@ -1,0 +1,597 @@
+"""Element types: which there are, how they are called, and how they promote.
+
+Dtypes are NumPy dtypes (with those of ml_dtypes), or `KEY`, the type of random keys.
+A type may be *weak*: the type of a Python scalar, which yields to the array it meets.
+Promotion is the least upper bound in the lattice of types drawn at `_ABOVE`.
+
+With 64-bit types switched off (the default) every 64-bit type is read as its 32-bit
+counterpart; `canonicalize_dtype` does that.
+
+Reading order: names, keys, canonical types, the lattice, questions about types.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from tetrad._src.util.config import config
+from tetrad._src.util.memo import memo
+
+__all__ = [
+    "KEY",
+    "KeyDtype",
+    "TypePromotionError",
+    "bfloat16",
+    "canonicalize_dtype",
+    "check_narrowing",
+    "dtype_of_python_scalar",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "is_key",
+    "issubdtype",
+    "itemsize_bits",
+    "kind",
+    "lattice_result",
+    "prng_key",
+    "promote_types",
+    "python_scalar_dtype",
+    "result_type",
+    "scalar_type_of",
+    "short_name",
+    "weak_result_type",
+]
+
+
+class TypePromotionError(ValueError):
+    """Operands whose types have no common type were combined.
+
+    Why: small types (integers below 8 bits, floats of 8 bits and fewer) do not convert
+    by themselves, since the result would surprise in one way or another; and under
+    `numpy_dtype_promotion("strict")` no two different types do.
+
+    Wrong:
+
+        jnp.float8_e4m3fn(1) + jnp.float32(1)
+
+    Right:
+
+        jnp.float8_e4m3fn(1).astype(jnp.float32) + jnp.float32(1)
+    """
+
+
+# --- Names -------------------------------------------------------------------------------
+
+_SMALL_INTEGERS: Final = ("uint1", "uint2", "uint4", "int1", "int2", "int4")
+_SMALL_FLOATS: Final = (
+    "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e8m0fnu",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+)
+
+
+def _foreign(names: tuple[str, ...]) -> dict[str, np.dtype[Any]]:
+    """The dtypes of ml_dtypes among `names`; older releases lack some."""
+    present = [name for name in names if hasattr(ml_dtypes, name)]
+    return {name: np.dtype(getattr(ml_dtypes, name)) for name in present}
+
+
+SMALL_INTEGERS: Final = _foreign(_SMALL_INTEGERS)
+SMALL_FLOATS: Final = _foreign(_SMALL_FLOATS)
+bfloat16: Final = np.dtype(ml_dtypes.bfloat16)
+
+# The type of the tangents of integers: an empty record, of which there is one value.
+float0: Final = np.dtype([("float0", np.void, 0)])
+
+_BOOL: Final = np.dtype(np.bool_)
+_FOREIGN_FLOATS: Final = frozenset([bfloat16, *SMALL_FLOATS.values()])
+_FOREIGN_SIGNED: Final = frozenset(
+    [dtype for name, dtype in SMALL_INTEGERS.items() if not name.startswith("u")]
+)
+_FOREIGN_UNSIGNED: Final = frozenset(
+    [dtype for name, dtype in SMALL_INTEGERS.items() if name.startswith("u")]
+)
+
+
+# --- Keys --------------------------------------------------------------------------------
+
+
+class extended(np.generic):  # noqa: N801
+    """Abstract scalar type of the element types that NumPy does not have."""
+
+
+class prng_key(extended):  # noqa: N801
+    """Abstract scalar type of random keys."""
+
+
+class KeyDtype:
+    """The element type of typed random keys: 64 opaque bits.  The one instance: `KEY`."""
+
+    __slots__ = ()
+
+    name: Final = "key<fry>"
+    itemsize: Final = 8
+    kind: Final = "K"
+    type: Final = prng_key
+
+    def __new__(cls) -> KeyDtype:
+        known = globals().get("KEY")
+        return known if known is not None else object.__new__(cls)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeyDtype, ()
+
+
+KEY: Final = KeyDtype()
+
+Dtype: TypeAlias = Any  # a np.dtype or KEY
+
+
+def is_key(dtype: Dtype) -> bool:
+    """Whether this is the element type of random keys."""
+    return type(dtype) is KeyDtype
+
+
+# --- Canonical types ---------------------------------------------------------------------
+
+_NARROWED: Final = {
+    np.dtype(np.int64): np.dtype(np.int32),
+    np.dtype(np.uint64): np.dtype(np.uint32),
+    np.dtype(np.float64): np.dtype(np.float32),
+    np.dtype(np.complex128): np.dtype(np.complex64),
+}
+_PYTHON_SCALARS: Final[dict[Any, np.dtype[Any]]] = {
+    bool: _BOOL,
+    int: np.dtype(np.int64),
+    float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
+}
+
+
+def as_dtype(dtype: Any) -> Dtype:
+    """The dtype that a name, class or dtype means, 64-bit types kept, in native order."""
+    if type(dtype) is KeyDtype:
+        return dtype
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        inner = getattr(dtype, "dtype", None)
+        if type(inner) is KeyDtype:
+            return inner
+        raise TypeError(f"{dtype!r} is not a dtype") from None
+    return found if found.isnative else found.newbyteorder("=")
+
+
+@memo(limit=1024)
+def _canonical(dtype: Any, x64: bool) -> Dtype:
+    wide = as_dtype(dtype)
+    return wide if x64 else _NARROWED.get(wide, wide)
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Dtype:
+    """The dtype that arrays asked for as `dtype` have: 32-bit where x64 is off."""
+    try:
+        found = _canonical(dtype, config.x64)
+    except TypeError:
+        # Not hashable, or not a dtype: the second raises again, with its own words.
+        wide = as_dtype(dtype)
+        found = wide if config.x64 else _NARROWED.get(wide, wide)
+    if not allow_extended_dtype and type(found) is KeyDtype:
+        raise TypeError(f"a NumPy dtype is needed here, got {found}")
+    return found
+
+
+def python_scalar_dtype(cls: type, x64: bool) -> np.dtype[Any]:
+    """The dtype of Python's bool, int, float or complex."""
+    wide = _PYTHON_SCALARS[cls]
+    return wide if x64 else _NARROWED.get(wide, wide)
+
+
+def dtype_of_python_scalar(value: Any) -> np.dtype[Any]:
+    """The dtype that a Python scalar has as an array (weak unless a bool)."""
+    for cls in (bool, int, float, complex):
+        if isinstance(value, cls):
+            return python_scalar_dtype(cls, config.x64)
+    raise TypeError(f"{value!r} is not a Python scalar")
+
+
+# --- The lattice -------------------------------------------------------------------------
+
+# Each type and the types directly above it.  A star marks the weak types.
+_ABOVE: Final[dict[str, tuple[str, ...]]] = {
+    "bool": ("int*",),
+    "int*": ("uint8", "int8", *SMALL_INTEGERS),
+    "uint8": ("uint16", "int16"),
+    "uint16": ("uint32", "int32"),
+    "uint32": ("uint64", "int64"),
+    "uint64": ("float*",),
+    "int8": ("int16",),
+    "int16": ("int32",),
+    "int32": ("int64",),
+    "int64": ("float*",),
+    "float*": ("bfloat16", "float16", "complex*", *SMALL_FLOATS),
+    "bfloat16": ("float32",),
+    "float16": ("float32",),
+    "float32": ("float64", "complex64"),
+    "float64": ("complex128",),
+    "complex*": ("complex64",),
+    "complex64": ("complex128",),
+    "complex128": (),
+    **{name: () for name in SMALL_INTEGERS},
+    **{name: () for name in SMALL_FLOATS},
+}
+
+
+def _ups(name: str, above: dict[str, tuple[str, ...]]) -> frozenset[str]:
+    found = {name}
+    for upper in above[name]:
+        found |= _ups(upper, above)
+    return frozenset(found)
+
+
+def _strict_above() -> dict[str, tuple[str, ...]]:
+    """Without implicit conversion: only weak types have something above them."""
+    above: dict[str, tuple[str, ...]] = {name: () for name in _ABOVE}
+    kinds = {
+        "complex*": ("complex",),
+        "float*": ("float", "bfloat", "complex"),
+        "int*": ("int", "uint", "float", "bfloat", "complex"),
+    }
+    for weak, prefixes in kinds.items():
+        above[weak] = tuple(
+            name for name in _ABOVE if name.startswith(prefixes) and name != weak
+        )
+    return above
+
+
+_UPPER: Final = {name: _ups(name, _ABOVE) for name in _ABOVE}
+_STRICT_UPPER: Final = {name: frozenset([name]) for name in _ABOVE} | {
+    weak: frozenset([weak, *uppers])
+    for weak, uppers in _strict_above().items()
+    if weak.endswith("*")
+}
+_DTYPES: Final = {
+    name: SMALL_INTEGERS.get(name) or SMALL_FLOATS.get(name) or np.dtype(name)
+    for name in _ABOVE
+    if not name.endswith("*") and name != "bfloat16"
+} | {"bfloat16": bfloat16}
+_NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
+_WEAK_DTYPES: Final = {"int*": int, "float*": float, "complex*": complex}
+
+
+def _node(dtype: np.dtype[Any], weak: bool) -> str:
+    """The place of a type in the lattice."""
+    name = _NAMES.get(dtype)
+    if name is None:
+        raise ValueError(
+            f"arrays cannot have dtype {dtype}: it has no place in type promotion"
+        )
+    if not weak or name == "bool":
+        return name
+    letter = kind(dtype)
+    return {"i": "int*", "u": "int*", "f": "float*", "c": "complex*"}[letter]
+
+
+def _least_upper_bound(nodes: frozenset[str], strict: bool) -> str | None:
+    table = _STRICT_UPPER if strict else _UPPER
+    common = frozenset.intersection(*[table[node] for node in nodes])
+    if common & nodes:
+        # One of the types is above all the others.
+        return next(iter(common & nodes))
+    least = [node for node in common if common <= _UPPER[node]]
+    return least[0] if least else None
+
+
+Pair: TypeAlias = tuple[Dtype, bool]
+
+
+def lattice_result(*pairs: Pair) -> Pair:
+    """The common (dtype, weak) of (dtype, weak) pairs.
+
+    Raises:
+      TypePromotionError: if the types have no common type.
+    """
+    strict = config.jax_numpy_dtype_promotion == "strict"
+    return _lattice_result(frozenset(pairs), config.x64, strict)
+
+
+@memo(limit=16384)
+def _lattice_result(pairs: frozenset[Pair], x64: bool, strict: bool) -> Pair:
+    if any(is_key(dtype) for dtype, _ in pairs):
+        return _key_result(pairs)
+    narrowed = frozenset(
+        [(dtype if x64 else _NARROWED.get(dtype, dtype), weak) for dtype, weak in pairs]
+    )
+    dtypes = {dtype for dtype, _ in narrowed}
+    if len(dtypes) == 1:
+        dtype = next(iter(dtypes))
+        _node(dtype, False)
+        return dtype, dtype != _BOOL and all(weak for _, weak in narrowed)
+    all_weak = all(weak for _, weak in narrowed)
+    # Weak types among themselves compare by their dtypes: weak int16 with weak int32.
+    nodes = frozenset(
+        [_node(dtype, weak and not all_weak) for dtype, weak in narrowed]
+    )
+    top = _least_upper_bound(nodes, strict and not all_weak)
+    if top is None:
+        raise TypePromotionError(_promotion_message(narrowed, strict))
+    weak = all_weak or top in _WEAK_DTYPES
+    scalar = _WEAK_DTYPES.get(top)
+    result = _DTYPES[top] if scalar is None else python_scalar_dtype(scalar, x64)
+    if not x64:
+        result = _NARROWED.get(result, result)
+    return result, weak and result != _BOOL
+
+
+def _key_result(pairs: frozenset[Pair]) -> Pair:
+    if all(is_key(dtype) for dtype, _ in pairs):
+        return KEY, False
+    others = sorted({str(dtype) for dtype, _ in pairs if not is_key(dtype)})
+    raise TypePromotionError(
+        f"random keys do not combine with other types, got {KEY} and "
+        f"{', '.join(others)}; random.key_data(key) gives the numbers behind a key"
+    )
+
+
+def _promotion_message(pairs: frozenset[Pair], strict: bool) -> str:
+    names = sorted(f"weak {d.name}" if weak else d.name for d, weak in pairs)
+    listed = ", ".join(names)
+    wider = sorted([d for d, _ in pairs], key=lambda d: (d.itemsize, d.name))[-1]
+    if strict:
+        why = "jax_numpy_dtype_promotion is 'strict', so different types do not combine"
+    else:
+        why = "types below 8 bits and 8-bit floats do not convert by themselves"
+    return (
+        f"{listed} have no common type: {why}. Convert one of them first, for example "
+        f"with x.astype('{wider.name}')"
+    )
+
+
+def promote_types(a: Any, b: Any) -> Dtype:
+    """The common dtype of two dtypes (`int`, `float`, `complex` are the weak types)."""
+    return lattice_result(_pair_of(a, types_are_scalars=True), _pair_of(b))[0]
+
+
+_SCALAR_CLASSES: Final = (bool, int, float, complex)
+
+
+def _pair_of(value: Any, types_are_scalars: bool = True) -> Pair:
+    """(dtype, weak) of an array, an aval, a Python scalar, or something like a dtype."""
+    cls = type(value)
+    if cls in _PYTHON_SCALARS:
+        return python_scalar_dtype(cls, config.x64), cls is not bool
+    if cls is type and value in _PYTHON_SCALARS:
+        return python_scalar_dtype(value, config.x64), value is not bool
+    if isinstance(value, (np.dtype, KeyDtype)):
+        return canonicalize_dtype(value), False
+    if isinstance(value, type) or value is None:
+        return canonicalize_dtype(value), False
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None:
+        weak = getattr(value, "weak_type", None)
+        if weak is None:
+            weak = getattr(getattr(value, "aval", None), "weak_type", False)
+        return canonicalize_dtype(dtype), bool(weak)
+    if isinstance(value, _SCALAR_CLASSES):
+        return dtype_of_python_scalar(value), not isinstance(value, bool)
+    return canonicalize_dtype(value), False
+
+
+def weak_result_type(*args: Any) -> Pair:
+    """The common (dtype, weak) of arrays, avals, Python scalars and dtypes."""
+    if not args:
+        raise ValueError("result_type needs at least one array or dtype")
+    return lattice_result(*[_pair_of(arg) for arg in args])
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that an operation on these arrays, scalars and dtypes computes in."""
+    dtype, weak = weak_result_type(*args)
+    return (dtype, weak) if return_weak_type_flag else dtype
+
+
+# --- Questions about types ---------------------------------------------------------------
+
+
+@functools.cache
+def kind(dtype: Dtype) -> str:
+    """One letter: f float, c complex, i and u integers, b bool, K key, V other."""
+    if type(dtype) is KeyDtype or dtype == float0:
+        return "K" if type(dtype) is KeyDtype else "V"
+    if dtype in _FOREIGN_FLOATS:
+        return "f"
+    if dtype in _FOREIGN_SIGNED:
+        return "i"
+    if dtype in _FOREIGN_UNSIGNED:
+        return "u"
+    return str(dtype.kind)
+
+
+_ABSTRACT_PARENTS: Final = {
+    "f": (np.floating, np.inexact, np.number, np.generic),
+    "c": (np.complexfloating, np.inexact, np.number, np.generic),
+    "i": (np.signedinteger, np.integer, np.number, np.generic),
+    "u": (np.unsignedinteger, np.integer, np.number, np.generic),
+}
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether type `a` is `b` or, for an abstract class `b`, lies below it.
+
+    >>> issubdtype(bfloat16, np.floating), issubdtype(KEY, prng_key)
+    (True, True)
+    """
+    try:
+        return _issubdtype(a, b)
+    except TypeError:
+        return _issubdtype.__wrapped__(a, b)  # type: ignore[attr-defined, no-any-return]
+
+
+@memo(limit=4096)
+def _issubdtype(a: Any, b: Any) -> bool:
+    one = a if _is_abstract(a) else as_dtype(a)
+    if _is_abstract(b):
+        if _is_abstract(one):
+            return issubclass(one, b)
+        if type(one) is KeyDtype:
+            return issubclass(prng_key, b)
+        if one in _FOREIGN_FLOATS | _FOREIGN_SIGNED | _FOREIGN_UNSIGNED:
+            return b in _ABSTRACT_PARENTS[kind(one)]
+        return bool(np.issubdtype(one, b))
+    if _is_abstract(one):
+        return False
+    other = as_dtype(b)
+    return type(one) is type(other) and bool(one == other)
+
+
+_CONCRETE_GENERICS: Final = frozenset(
+    [np.dtype(letter).type for letter in np.typecodes["All"]]
+)
+
+
+def _is_abstract(value: Any) -> bool:
+    return (
+        isinstance(value, type)
+        and issubclass(value, np.generic)
+        and value not in _CONCRETE_GENERICS
+        and not hasattr(value, "dtype_name")
+        and not issubclass(value, _FOREIGN_SCALARS)
+    )
+
+
+_FOREIGN_SCALARS: Final = tuple(
+    dtype.type for dtype in _FOREIGN_FLOATS | _FOREIGN_SIGNED | _FOREIGN_UNSIGNED
+)
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a floating type (for complex types, of its parts)."""
+    found = as_dtype(dtype)
+    if kind(found) not in "fc":
+        raise ValueError(f"finfo is about floating types, got {found}; see iinfo")
+    return ml_dtypes.finfo(found)
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer type."""
+    found = as_dtype(dtype)
+    if kind(found) not in "iu":
+        raise ValueError(f"iinfo is about integer types, got {found}; see finfo")
+    return ml_dtypes.iinfo(found)
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """The bits that a value carries: 4 for int4, which occupies a byte in memory."""
+    found = as_dtype(dtype)
+    if found == _BOOL:
+        return 1
+    letter = kind(found)
+    if letter in "iu":
+        return int(ml_dtypes.iinfo(found).bits)
+    if letter == "f":
+        return int(ml_dtypes.finfo(found).bits)
+    return 8 * int(found.itemsize)
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python scalar class of the kind of `x`: bool, int, float or complex."""
+    letter = kind(_pair_of(x)[0])
+    classes: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+    if letter not in classes:
+        raise TypeError(f"no Python scalar corresponds to {x!r}")
+    return classes[letter]
+
+
+_SHORT_PREFIXES: Final = (
+    ("bfloat", "bf"),
+    ("float", "f"),
+    ("uint", "u"),
+    ("int", "i"),
+    ("complex", "c"),
+)
+
+
+@functools.cache
+def short_name(dtype: Dtype) -> str:
+    """The name that jaxprs print.
+
+    >>> [short_name(np.dtype(t)) for t in (np.float32, np.uint8, np.bool_)]
+    ['f32', 'u8', 'bool']
+    """
+    if dtype == float0:
+        return "float0"
+    name = str(dtype.name)
+    for prefix, short in _SHORT_PREFIXES:
+        if name.startswith(prefix):
+            return short + name[len(prefix) :]
+    return name
+
+
+# --- Narrowing ---------------------------------------------------------------------------
+
+
+def check_narrowing(value: Any, target: Any, what: str = "the value") -> None:
+    """Raises unless the integers in `value` fit the integer type `target`.
+
+    `value` is an int or something NumPy takes; values of other kinds pass.
+
+    Raises:
+      OverflowError: naming the first value that does not fit, and what to do.
+    """
+    dtype = as_dtype(target)
+    if kind(dtype) not in "iu":
+        return
+    limits = ml_dtypes.iinfo(dtype)
+    low, high = int(limits.min), int(limits.max)
+    if type(value) is int or isinstance(value, int):
+        if low <= value <= high:
+            return
+        raise OverflowError(_narrowing_message(what, f"{int(value)}", dtype, low, high))
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuO" or array.size == 0:
+        return
+    if array.dtype.kind != "O" and _contains(dtype, array.dtype):
+        return
+    outside = (array < low) | (array > high)
+    if not outside.any():
+        return
+    place = tuple(int(i) for i in np.argwhere(outside)[0])
+    shown = f"{int(array[place])}"
+    if place:
+        shown += f" at index [{', '.join(map(str, place))}]"
+    raise OverflowError(_narrowing_message(what, shown, dtype, low, high))
+
+
+def _contains(dtype: np.dtype[Any], other: np.dtype[Any]) -> bool:
+    """Whether every value of one integer type is one of another."""
+    outer, inner = ml_dtypes.iinfo(dtype), ml_dtypes.iinfo(other)
+    return bool(outer.min <= inner.min and inner.max <= outer.max)
+
+
+def _narrowing_message(
+    what: str, shown: str, dtype: np.dtype[Any], low: int, high: int
+) -> str:
+    advice = f"convert it on purpose, for example with NumPy: x.astype('{dtype.name}')"
+    if dtype.itemsize == 4 and not config.x64:
+        advice = (
+            "switch 64-bit types on (config.update('jax_enable_x64', True)) or " + advice
+        )
+    return (
+        f"{what} {shown} does not fit {dtype.name} ({low} to {high}): {advice}"
+    )
