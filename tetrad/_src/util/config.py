@@ -126,6 +126,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         "standard",
         _one_of("standard", "strict"),
         "'strict': operands of different types are an error instead of converted.",
+        compiles=True,
     ),
     "jax_default_device": Setting(
         None, _anything, "Where new arrays go: a device, a platform name or None."
@@ -417,12 +418,11 @@ class scoped:  # noqa: N801
     Called with a value it gives a context manager; `.value` reads the setting.
     """
 
-    __slots__ = ("__doc__", "_default", "name")
+    __slots__ = ("_default", "name")
 
     def __init__(self, name: str, default: Any = ...) -> None:
         self.name = name
         self._default = default
-        self.__doc__ = f"Sets `{name}` in a with block. {SETTINGS[name].meaning}"
 
     def __call__(self, value: Any = ...) -> Any:
         if value is ...:
