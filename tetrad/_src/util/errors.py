@@ -1,0 +1,309 @@
+"""The exceptions that users meet.  Each docstring is its documentation page.
+
+A page says why the error happens, shows a program that fails, and the program to write
+instead.  In the programs, `jax` is tetrad under its usual name.  Source locations and
+tracebacks are in `frames`; its functions are offered here too, for whoever writes a
+message needs both.
+"""
+
+from __future__ import annotations
+
+from tetrad._src.util.frames import Location as Location
+from tetrad._src.util.frames import Place as Place
+from tetrad._src.util.frames import expression_at as expression_at
+from tetrad._src.util.frames import format_where as format_where
+from tetrad._src.util.frames import hidden_frames as hidden_frames
+from tetrad._src.util.frames import hide_frames as hide_frames
+from tetrad._src.util.frames import line_of as line_of
+from tetrad._src.util.frames import source_line as source_line
+from tetrad._src.util.frames import trim_traceback as trim_traceback
+from tetrad._src.util.frames import user_frame as user_frame
+
+__all__ = [
+    "ConcretizationTypeError",
+    "DeletedArrayError",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "OutOfMemoryError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+]
+
+_PUBLIC_MODULE = "tetrad.errors"
+
+
+class JAXTypeError(TypeError):
+    """Base of the errors about traced values where Python needs a number now."""
+
+    __module__ = _PUBLIC_MODULE
+
+
+class JAXIndexError(IndexError):
+    """Base of the errors about traced values in indices."""
+
+    __module__ = _PUBLIC_MODULE
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """A traced value was used where its number is needed while tracing.
+
+    **Why.** A function under `jit`, `vmap` or `grad` is run once with stand-ins for its
+    arguments, which know their shape and type but not their numbers.  Whatever decides
+    the course of the Python program (a shape, a loop count, a dictionary key) must be
+    known at that time.
+
+    **Fails.**
+
+        @jax.jit
+        def zeros_like_count(n):
+            return jnp.zeros(n)         # the shape depends on a traced value
+
+        zeros_like_count(3)
+
+    **Works.** Say that the argument is static: a new value then compiles anew.
+
+        @functools.partial(jax.jit, static_argnums=0)
+        def zeros_like_count(n):
+            return jnp.zeros(n)
+
+    Or keep the shape fixed and mask what is not wanted, with `jnp.where`.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced value was used as a condition: `if`, `while`, `and`, `assert`, `bool()`.
+
+    **Why.** Python must know at once which branch to take, but a traced value has no
+    number yet.
+
+    **Fails.**
+
+        @jax.jit
+        def clip_below(x):
+            if x < 0:                   # which branch?
+                return 0.0
+            return x
+
+    **Works.** For choosing between values:
+
+        @jax.jit
+        def clip_below(x):
+            return jnp.where(x < 0, 0.0, x)
+
+    For choosing between computations, `lax.cond(x < 0, f, g, x)`; for loops,
+    `lax.while_loop`; for a Python value that selects the program, make the argument
+    static with `static_argnums`.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """A traced value was used where Python needs an integer.
+
+    **Why.** Indexing a list, `range(n)` and the like take a Python integer, and a
+    traced value has no number yet.
+
+    **Fails.**
+
+        table = [1.0, 2.0, 3.0]
+
+        @jax.jit
+        def look_up(i):
+            return table[i]             # a list needs a number now
+
+    **Works.** Arrays take traced indices:
+
+        table = jnp.array([1.0, 2.0, 3.0])
+
+        @jax.jit
+        def look_up(i):
+            return table[i]
+
+    `lax.fori_loop(0, n, body, start)` takes the place of `for i in range(n)`.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """A traced value was handed to NumPy.
+
+    **Why.** NumPy computes at once and needs the numbers; a traced value has none yet.
+
+    **Fails.**
+
+        @jax.jit
+        def norm(x):
+            return np.sqrt(np.sum(np.asarray(x) ** 2))
+
+    **Works.** The functions of `jax.numpy` have the same names:
+
+        @jax.jit
+        def norm(x):
+            return jnp.sqrt(jnp.sum(x ** 2))
+
+    For code that must run in NumPy, use `jax.pure_callback`, or make the argument
+    static.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """A traced boolean array was used as an index.
+
+    **Why.** The shape of `x[mask]` depends on how many elements of `mask` are true, and
+    shapes must be known while tracing.
+
+    **Fails.**
+
+        @jax.jit
+        def sum_of_positives(x):
+            return x[x > 0].sum()
+
+    **Works.** Keep the shape and replace what is not wanted:
+
+        @jax.jit
+        def sum_of_positives(x):
+            return jnp.where(x > 0, x, 0).sum()
+
+    To change elements, `jnp.where(mask, new, x)`; to find their positions,
+    `jnp.nonzero(mask, size=n)`.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A traced value was used after the transformation that made it had ended.
+
+    **Why.** A function stored a traced value where it outlives the call: in a global, an
+    attribute, a list.  Outside of the function it stands for nothing.
+
+    **Fails.**
+
+        seen = []
+
+        @jax.jit
+        def double(x):
+            y = 2 * x
+            seen.append(y)              # leaks
+            return y
+
+        double(1.0)
+        seen[0] + 1
+
+    **Works.** Return what is needed outside:
+
+        @jax.jit
+        def double(x):
+            y = 2 * x
+            return y, y
+
+        result, seen = double(1.0)
+
+    To look at values on the way, `jax.debug.print("{}", y)`.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice, so two draws that look independent are not.
+
+    **Why.** A key determines the numbers that are drawn with it.  Drawing twice with one
+    key draws the same numbers twice.
+
+    **Fails.**
+
+        key = jax.random.key(0)
+        a = jax.random.normal(key, (3,))
+        b = jax.random.uniform(key, (3,))       # depends on a
+
+    **Works.** Split the key, once for each draw:
+
+        key, key_a, key_b = jax.random.split(jax.random.key(0), 3)
+        a = jax.random.normal(key_a, (3,))
+        b = jax.random.uniform(key_b, (3,))
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr is not well formed: a variable is unbound or a type does not match.
+
+    **Why.** A program was built or changed by hand, or a rule of a self-defined
+    operation returned values whose types differ from what it declared.  The message
+    names the equation.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class JaxRuntimeError(RuntimeError):
+    """A compiled program failed while running, or a device failed.
+
+    **Why.** The message says what the device reported and names the line of the program
+    that asked for the work.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class DeletedArrayError(JaxRuntimeError):
+    """An array was used after its memory had been given away.
+
+    **Why.** The array was donated to a function (`donate_argnums`), which may write its
+    result over it, or `x.delete()` was called.
+
+    **Fails.**
+
+        step = jax.jit(update, donate_argnums=0)
+        new = step(state)
+        state.sum()                     # its memory holds `new` now
+
+    **Works.** Forget the old name as the new value arrives:
+
+        state = step(state)
+        state.sum()
+
+    Or keep a copy: `kept = jnp.copy(state)` before the call.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class OutOfMemoryError(JaxRuntimeError, MemoryError):
+    """A device has no room for an array.
+
+    **Why.** The arrays that are alive, with the one that was asked for, exceed the
+    device's memory or the limit set for it.  The message lists which lines made the
+    largest arrays alive.
+
+    **Fails.**
+
+        parts = []
+        for i in range(1000):
+            parts.append(jnp.ones((10000, 10000)) * i)      # 400 MB each, all kept
+        total = sum(part.sum() for part in parts)
+
+    **Works.** Let go of what is no longer needed:
+
+        total = 0
+        for i in range(1000):
+            total += (jnp.ones((10000, 10000)) * i).sum()
+
+    `see.memory()` shows what holds memory, by line.
+    """
+
+    __module__ = _PUBLIC_MODULE

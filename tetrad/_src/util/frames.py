@@ -1,0 +1,222 @@
+"""Source locations and tracebacks: the user's line, found cheaply and told exactly.
+
+`user_frame` finds who called into the library and returns a *place*, the pair (code
+object, instruction offset); it costs well under a microsecond and holds no frame alive.
+`line_of`, `source_line` and `expression_at` turn a place into text when a message is
+written.  `hide_frames` marks the borders of the public interface: an exception that
+passes such a border loses the frames of the library's inside, so that a user sees the
+own lines and the call that failed.  `TETRAD_FULL_TRACEBACK=1` keeps every frame.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from tetrad._src.util.config import config
+
+__all__ = [
+    "Location",
+    "Place",
+    "expression_at",
+    "format_where",
+    "hidden_frames",
+    "hide_frames",
+    "line_of",
+    "source_line",
+    "trim_traceback",
+    "user_frame",
+]
+
+Place: TypeAlias = tuple[CodeType, int]
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+# Files whose path starts like this are ours.
+_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
+
+# Frames that are passed over on the way to the user: ours, and those of the modules
+# through which a user's call may reach us.
+_PASSED_OVER: Final = (
+    _PACKAGE,
+    os.path.dirname(np.__file__) + os.sep,
+    contextlib.__file__,
+    functools.__file__,
+    "<frozen ",
+)
+_passed_over: dict[str, bool] = {}
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(_PACKAGE)
+
+
+def user_frame(depth: int = 1) -> Place | None:
+    """The place of the nearest caller outside this library, or None.
+
+    The search starts `depth` frames above the function that calls this one.
+    """
+    known_files = _passed_over
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None:
+        code = frame.f_code
+        passed_over = known_files.get(code.co_filename)
+        if passed_over is None:
+            passed_over = code.co_filename.startswith(_PASSED_OVER)
+            known_files[code.co_filename] = passed_over
+        if not passed_over:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+class Location(NamedTuple):
+    """A place as people name it."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{_short_path(self.file)}:{self.line}"
+
+
+def _short_path(file: str) -> str:
+    """The path from the working directory where that is shorter."""
+    if not os.path.isabs(file):
+        return file
+    try:
+        relative = os.path.relpath(file)
+    except (OSError, ValueError):
+        return file
+    return file if relative.startswith("..") else relative
+
+
+def _positions(place: Place) -> tuple[int | None, int | None, int | None, int | None]:
+    """(first line, last line, first column, last column) of an instruction."""
+    code, lasti = place
+    number = max(0, lasti) // 2
+    found = next(itertools.islice(code.co_positions(), number, None), None)
+    return (None, None, None, None) if found is None else found
+
+
+def line_of(place: Place) -> Location:
+    """The file, line and function of a place."""
+    code = place[0]
+    line = _positions(place)[0]
+    if line is None:
+        line = code.co_firstlineno
+    return Location(code.co_filename, line, code.co_qualname)
+
+
+def format_where(place: Place | Location | None) -> str:
+    """`file:line`, as messages name a place."""
+    if place is None:
+        return "an unknown line"
+    if isinstance(place, Location):
+        return str(place)
+    return str(line_of(place))
+
+
+def source_line(file: str, line: int) -> str:
+    """The text of one source line without its indentation; empty if not known."""
+    return linecache.getline(file, line).strip()
+
+
+def expression_at(code: CodeType, lasti: int) -> str | None:
+    """The text of the expression that an instruction belongs to, such as `a @ b`.
+
+    None if the source or the positions are not known.
+    """
+    first, last, start, end = _positions((code, lasti))
+    if first is None or last is None or start is None or end is None:
+        return None
+    lines = [linecache.getline(code.co_filename, n) for n in range(first, last + 1)]
+    if not all(lines):
+        return None
+    # Columns count bytes of UTF-8; the end comes first, for one line may hold both.
+    encoded = [line.encode() for line in lines]
+    encoded[-1] = encoded[-1][:end]
+    encoded[0] = encoded[0][start:]
+    words = b" ".join(part.strip() for part in encoded).decode(errors="replace")
+    return words or None
+
+
+# --- Tracebacks --------------------------------------------------------------------------
+
+
+def _keeps_all_frames() -> bool:
+    if os.environ.get("TETRAD_FULL_TRACEBACK", "") not in ("", "0"):
+        return True
+    return config.jax_traceback_filtering == "off"
+
+
+def trim_traceback(error: BaseException) -> None:
+    """Takes the frames of this library out of the traceback of `error`.
+
+    The user's frames stay, and the deepest frame as the place that raised.  In an
+    `except` block, a bare `raise` after this keeps what is left.
+    """
+    if _keeps_all_frames():
+        return
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        link.__traceback__ = _trimmed(link.__traceback__)
+        link = link.__cause__ or link.__context__
+
+
+def _trimmed(traceback: TracebackType | None) -> TracebackType | None:
+    entries = []
+    while traceback is not None:
+        entries.append(traceback)
+        traceback = traceback.tb_next
+    result: TracebackType | None = None
+    for entry in reversed(entries):
+        if result is None or not _is_ours(entry.tb_frame.f_code.co_filename):
+            result = TracebackType(
+                result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno
+            )
+    return result
+
+
+class hidden_frames:  # noqa: N801
+    """Context manager form of `hide_frames`, for a part of a function."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None:
+            trim_traceback(error)
+
+
+def hide_frames(function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Decorator of public functions: exceptions leave without our inner frames.
+
+    A user sees the own frames and the frame that raised.
+    """
+
+    @functools.wraps(function)
+    def border(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            trim_traceback(error)
+            # Bare, so that the frame of this border is not added again.
+            raise
+
+    return cast(Callable[Params, Result], border)

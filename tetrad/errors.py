@@ -1,0 +1,31 @@
+"""The exceptions of tetrad; each one's docstring is its documentation page."""
+
+from tetrad._src.util.errors import ConcretizationTypeError as ConcretizationTypeError
+from tetrad._src.util.errors import DeletedArrayError as DeletedArrayError
+from tetrad._src.util.errors import JAXIndexError as JAXIndexError
+from tetrad._src.util.errors import JaxprTypeError as JaxprTypeError
+from tetrad._src.util.errors import JaxRuntimeError as JaxRuntimeError
+from tetrad._src.util.errors import JAXTypeError as JAXTypeError
+from tetrad._src.util.errors import KeyReuseError as KeyReuseError
+from tetrad._src.util.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
+from tetrad._src.util.errors import OutOfMemoryError as OutOfMemoryError
+from tetrad._src.util.errors import TracerArrayConversionError as TracerArrayConversionError
+from tetrad._src.util.errors import TracerBoolConversionError as TracerBoolConversionError
+from tetrad._src.util.errors import TracerIntegerConversionError as TracerIntegerConversionError
+from tetrad._src.util.errors import UnexpectedTracerError as UnexpectedTracerError
+
+__all__ = [
+    "ConcretizationTypeError",
+    "DeletedArrayError",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "OutOfMemoryError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+]
