@@ -307,36 +307,67 @@ def lattice_result(*pairs: Pair) -> Pair:
     Raises:
       TypePromotionError: if the types have no common type.
     """
+    if len(pairs) == 1:
+        return _single_result(pairs[0], config.x64)
     strict = config.jax_numpy_dtype_promotion == "strict"
     return _lattice_result(frozenset(pairs), config.x64, strict)
+
+
+def _single_result(pair: Pair, x64: bool) -> Pair:
+    dtype, weak = pair
+    if is_key(dtype):
+        return pair
+    _node(dtype, False)
+    return (dtype if x64 else _NARROWED.get(dtype, dtype)), weak and dtype != _BOOL
 
 
 @memo(limit=16384)
 def _lattice_result(pairs: frozenset[Pair], x64: bool, strict: bool) -> Pair:
     if any(is_key(dtype) for dtype, _ in pairs):
         return _key_result(pairs)
-    narrowed = frozenset(
-        [(dtype if x64 else _NARROWED.get(dtype, dtype), weak) for dtype, weak in pairs]
-    )
-    dtypes = {dtype for dtype, _ in narrowed}
+    if not x64:
+        pairs = frozenset([(_NARROWED.get(dtype, dtype), weak) for dtype, weak in pairs])
+    pairs = frozenset([(dtype, weak and dtype != _BOOL) for dtype, weak in pairs])
+    if all(weak for _, weak in pairs):
+        result = _weak_result(pairs, strict)
+        return (result if x64 else _NARROWED.get(result, result)), True
+    dtypes = {dtype for dtype, _ in pairs}
     if len(dtypes) == 1:
+        # An array with a scalar of its own type, or arrays of one type.
         dtype = next(iter(dtypes))
         _node(dtype, False)
-        return dtype, dtype != _BOOL and all(weak for _, weak in narrowed)
-    all_weak = all(weak for _, weak in narrowed)
-    # Weak types among themselves compare by their dtypes: weak int16 with weak int32.
-    nodes = frozenset(
-        [_node(dtype, weak and not all_weak) for dtype, weak in narrowed]
-    )
-    top = _least_upper_bound(nodes, strict and not all_weak)
+        return dtype, False
+    top = _least_upper_bound(frozenset([_node(*pair) for pair in pairs]), strict)
     if top is None:
-        raise TypePromotionError(_promotion_message(narrowed, strict))
-    weak = all_weak or top in _WEAK_DTYPES
-    scalar = _WEAK_DTYPES.get(top)
-    result = _DTYPES[top] if scalar is None else python_scalar_dtype(scalar, x64)
-    if not x64:
-        result = _NARROWED.get(result, result)
-    return result, weak and result != _BOOL
+        raise TypePromotionError(_promotion_message(pairs, strict))
+    weak = top in _WEAK_DTYPES
+    result = python_scalar_dtype(_WEAK_DTYPES[top], x64) if weak else _DTYPES[top]
+    return (result if x64 else _NARROWED.get(result, result)), weak
+
+
+def _weak_result(pairs: frozenset[Pair], strict: bool) -> np.dtype[Any]:
+    """The dtype that weak operands share: the widest of the kind they promote to.
+
+    A weak type carries no width of its own, so none is kept.
+    """
+    nodes = frozenset([_node(dtype, strict) for dtype, _ in pairs])
+    top = _least_upper_bound(nodes, strict)
+    if top is None:
+        raise TypePromotionError(_promotion_message(pairs, strict))
+    if top in _WEAK_DTYPES:
+        return _PYTHON_SCALARS[_WEAK_DTYPES[top]]
+    if top in SMALL_INTEGERS:
+        return SMALL_INTEGERS[top]
+    return _WIDEST[kind(_DTYPES[top])]
+
+
+_WIDEST: Final = {
+    "b": _BOOL,
+    "i": np.dtype(np.int64),
+    "u": np.dtype(np.uint64),
+    "f": np.dtype(np.float64),
+    "c": np.dtype(np.complex128),
+}
 
 
 def _key_result(pairs: frozenset[Pair]) -> Pair:
