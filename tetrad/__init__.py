@@ -1,1 +1,71 @@
-"""tetrad: arrays, recording and transformations for Python."""
+"""tetrad: JAX's programming model that a person can see through.
+
+Immutable arrays that know where they live; operations recorded and fused before they
+run; device memory you can see and bound; explicit random keys; `vmap` of anything; and
+on these `jit`, `grad` and their family. `import tetrad as jax` is all a JAX program
+needs to change.
+"""
+
+from tetrad._src import wiring as _wiring  # fills the ports; must come first
+
+from tetrad import dtypes as dtypes
+from tetrad import errors as errors
+from tetrad import lax as lax
+from tetrad import nn as nn
+from tetrad import numpy as numpy
+from tetrad import random as random
+from tetrad import see as see
+from tetrad import sharding as sharding
+from tetrad import tree as tree
+from tetrad import tree_util as tree_util
+from tetrad._src.api.devices import block_until_ready as block_until_ready
+from tetrad._src.api.devices import clear_caches as clear_caches
+from tetrad._src.api.devices import copy_to_host_async as copy_to_host_async
+from tetrad._src.api.devices import default_backend as default_backend
+from tetrad._src.api.devices import device_count as device_count
+from tetrad._src.api.devices import device_get as device_get
+from tetrad._src.api.devices import device_put as device_put
+from tetrad._src.api.devices import devices as devices
+from tetrad._src.api.devices import live_arrays as live_arrays
+from tetrad._src.api.devices import local_device_count as local_device_count
+from tetrad._src.api.devices import local_devices as local_devices
+from tetrad._src.api.devices import process_count as process_count
+from tetrad._src.api.devices import process_index as process_index
+from tetrad._src.api.devices import register_pjrt_plugin as register_pjrt_plugin
+from tetrad._src.api.devices import set_cpu_devices as set_cpu_devices
+from tetrad._src.api.inspect import ShapeDtypeStruct as ShapeDtypeStruct
+from tetrad._src.api.inspect import eval_shape as eval_shape
+from tetrad._src.api.inspect import make_jaxpr as make_jaxpr
+from tetrad._src.api.jit import jit as jit
+from tetrad._src.api.run import install_as_jax as install_as_jax
+from tetrad._src.api.transforms import checkpoint as checkpoint
+from tetrad._src.api.transforms import custom_jvp as custom_jvp
+from tetrad._src.api.transforms import custom_vjp as custom_vjp
+from tetrad._src.api.transforms import grad as grad
+from tetrad._src.api.transforms import hessian as hessian
+from tetrad._src.api.transforms import jacfwd as jacfwd
+from tetrad._src.api.transforms import jacobian as jacobian
+from tetrad._src.api.transforms import jacrev as jacrev
+from tetrad._src.api.transforms import jvp as jvp
+from tetrad._src.api.transforms import linear_transpose as linear_transpose
+from tetrad._src.api.transforms import linearize as linearize
+from tetrad._src.api.transforms import remat as remat
+from tetrad._src.api.transforms import value_and_grad as value_and_grad
+from tetrad._src.api.transforms import vjp as vjp
+from tetrad._src.api.transforms import vmap as vmap
+from tetrad._src.runtime.array import Array as Array
+from tetrad._src.runtime.device import Device as Device
+from tetrad._src.util.config import config as config
+from tetrad._src.util.config import (
+    default_device as default_device,
+)
+from tetrad._src.util.config import (
+    default_matmul_precision as default_matmul_precision,
+)
+from tetrad._src.util.config import disable_jit as disable_jit
+from tetrad._src.util.config import enable_x64 as enable_x64
+from tetrad._src.util.config import numpy_dtype_promotion as numpy_dtype_promotion
+from tetrad._src.util.dtypes import float0 as float0
+from tetrad.version import __version__ as __version__
+
+DeviceArray = Array

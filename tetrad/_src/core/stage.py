@@ -17,7 +17,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, Value, aval_of, base_trace
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Op, infer
-from tetrad._src.util import errors
+from tetrad._src.util import errors, frames
 
 
 class StageTracer(Tracer):
@@ -33,7 +33,7 @@ class StageTracer(Tracer):
 
 def where() -> Any:
     """The user line that caused the operation being bound: (code, lasti)."""
-    return STATE.where or errors.user_frame()
+    return STATE.where or frames.user_frame()
 
 
 class Stage(Trace):
@@ -99,7 +99,7 @@ def check_ancestor(tracer: Tracer, trace: Trace | None) -> None:
 
 def leak_message(tracer: Tracer) -> str:
     made = getattr(tracer, "origin", None)
-    place = f" It was made at {errors.format_where(made)}." if made else ""
+    place = f" It was made at {frames.format_where(made)}." if made else ""
     return (
         f"a traced value {tracer.aval.long_name()} is used after the transformation"
         f" that made it has ended.{place} It was stored somewhere that outlives the"

@@ -44,14 +44,15 @@ class Backend(Protocol):
     def execute(
         self,
         executable: Executable,
-        inputs: Sequence[Any],
-        donated: Sequence[int | None],
+        buffers: Sequence[Any],
+        scalars: Sequence[Any],
+        takeovers: Sequence[int | None],
         device: Any,
         lines: Sequence[Any],
     ) -> list[Any]:
-        """Runs on buffers and scalars; gives one buffer an output.
+        """Runs on buffers, then scalars; gives one buffer an output.
 
-        `donated[j]` is the input whose buffer output `j` takes over now, or None.
+        `takeovers[j]` is the input whose buffer output `j` becomes now, or None.
         `lines[j]` is the user line that the ledger notes for output `j`.
         """
         ...
@@ -65,3 +66,7 @@ class Backend(Protocol):
         ...
 
     def wait(self, buffer: Any) -> None: ...
+
+    def forget(self) -> int:
+        """Drops compiled code and free memory; returns the bytes."""
+        ...

@@ -1,0 +1,185 @@
+"""Where arrays live: devices, transfers between them, waiting, and what is alive."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.api import plugins
+from tetrad._src.core.bind import Tracer, Value, aval_of
+from tetrad._src.runtime import array as array_module
+from tetrad._src.runtime import device as registry
+from tetrad._src.runtime import lazy
+from tetrad._src.runtime.array import Array, Deleted
+from tetrad._src.runtime.device import Device, Placement, SingleDeviceSharding
+from tetrad._src.util import memo, tree
+from tetrad._src.util.config import config
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The devices of a platform, by default of the default one.
+
+    Args:
+      backend: a platform name such as `"cpu"`.
+
+    Raises:
+      RuntimeError: if the platform does not exist here; says which do.
+
+    >>> import tetrad as jax
+    >>> jax.devices("cpu")[0].platform
+    'cpu'
+    """
+    return registry.devices(backend)
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None
+) -> list[Device]:
+    """The devices of this process; see `devices`."""
+    if process_index not in (None, 0):
+        raise ValueError(f"there is one process, number 0; got {process_index}")
+    return registry.devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices a platform has."""
+    return len(registry.devices(backend))
+
+
+local_device_count = device_count
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process: 0."""
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes compute together: 1."""
+    return 1
+
+
+def default_backend() -> str:
+    """The platform that arrays go to when nobody says otherwise."""
+    return registry.default_platform()
+
+
+def set_cpu_devices(count: int) -> None:
+    """Gives the CPU platform `count` devices, each with memory of its own.
+
+    Raises:
+      RuntimeError: once the CPU devices have been used.
+    """
+    config.update("jax_num_cpu_devices", count)
+
+
+def device_put(
+    x: Any, device: Device | SingleDeviceSharding | None = None, *, donate: bool = False
+) -> Any:
+    """Arrays with the values of `x` (a pytree) on `device`; `x` stays where it was.
+
+    Without a device the result goes to the default one, uncommitted. With one it is
+    committed: operations on it run there.
+    """
+    place = _placement(device)
+
+    def move(leaf: Any) -> Any:
+        if isinstance(leaf, Tracer):
+            return leaf
+        moved = _put_leaf(leaf, place)
+        if donate and type(leaf) is Array and moved is not leaf:
+            array_module.mark_deleted(leaf, "donated to jax.device_put")
+        return moved
+
+    return tree.map(move, x)
+
+
+def _placement(device: Any) -> Placement | None:
+    if device is None:
+        return None
+    if isinstance(device, SingleDeviceSharding):
+        device = device._device
+    if isinstance(device, str):
+        device = registry.devices(device)[0]
+    if not isinstance(device, Device):
+        raise TypeError(
+            "jax.device_put takes a device such as jax.devices()[0] or its sharding,"
+            f" got {device!r}"
+        )
+    return device.committed
+
+
+def _put_leaf(leaf: Any, place: Placement | None) -> Array:
+    if type(leaf) is Array:
+        return lazy.copy_to(leaf, leaf.placement if place is None else place)
+    aval = aval_of(leaf)
+    if aval.dtype == np.dtype(object) or aval.kind == "V":
+        raise TypeError(f"jax.device_put cannot place {leaf!r} ({type(leaf).__name__})")
+    return lazy.put(np.asarray(leaf, aval.dtype), aval, place)
+
+
+def device_get(x: Any) -> Any:
+    """NumPy arrays with the values of `x` (a pytree), once they are computed."""
+
+    def get(leaf: Any) -> Any:
+        return np.asarray(leaf) if isinstance(leaf, Value) else leaf
+
+    return tree.map(get, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until every array in the pytree `x` is computed; returns `x`."""
+    if type(x) is Array:
+        return x.block_until_ready()
+    leaves = tree.leaves(x)
+    for leaf in leaves:
+        if type(leaf) is Array:
+            array_module.ready_buffer(leaf)
+    for leaf in leaves:
+        if type(leaf) is Array:
+            leaf.block_until_ready()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Starts the computation of every array in the pytree `x`."""
+    for leaf in tree.leaves(x):
+        if type(leaf) is Array:
+            leaf.copy_to_host_async()
+    return x
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """All arrays that some part of the program can still reach."""
+    lazy.prune_all()
+    found: Iterable[Any] = gc.get_objects()
+    return [
+        x
+        for x in found
+        if type(x) is Array
+        and type(x.buffer) is not Deleted
+        and getattr(x, "aval", None) is not None
+        and (platform is None or x.placement.device.platform == platform)
+    ]
+
+
+def register_pjrt_plugin(name: str, path: str) -> None:
+    """Adds the platform `name`, served by the PJRT plugin in the library at `path`.
+
+    `jax.devices(name)` then gives its devices. Needs the package pypjrt
+    (`pip install 'tetrad[pjrt]'`); nothing is loaded before a device is asked for.
+    """
+    plugins.register(name, path)
+
+
+def clear_caches() -> int:
+    """Forgets every compiled program and cached result; returns the bytes freed.
+
+    Arrays stay. What is called again compiles again.
+    """
+    lazy.flush_all()
+    memo.clear_caches()
+    return sum([backend.forget() for backend in registry.made_backends()])

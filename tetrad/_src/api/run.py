@@ -1,0 +1,111 @@
+"""The command line and the import hook: programs that say `import jax`, unmodified.
+
+`install_as_jax()` puts a finder in front of Python's own. It answers for `jax` and
+`jax.anything` with the module of tetrad of the same path, and for what tetrad lacks
+with an ImportError that says so. `main` installs it and runs a script, a module or a
+command like Python itself would.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import runpy
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+FOLLOWED_VERSION = "0.10.2"  # the JAX release whose behaviour we follow
+OURS = "tetrad"
+THEIRS = "jax"
+
+USAGE = """\
+usage: python -m tetrad script.py [arguments…]
+       python -m tetrad -m module [arguments…]
+       python -m tetrad -c "program" [arguments…]
+
+Runs a Python program in which `import jax` means tetrad."""
+
+
+class JaxFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `jax` and its submodules in tetrad."""
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != THEIRS and not fullname.startswith(THEIRS + "."):
+            return None
+        ours = OURS + fullname[len(THEIRS) :]
+        if not _exists(ours):
+            raise ModuleNotFoundError(
+                f"No module named '{fullname}' (tetrad has no {ours})", name=fullname
+            )
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """The module object of tetrad itself: `jax.numpy is tetrad.numpy`."""
+        ours = OURS + spec.name[len(THEIRS) :]
+        module = importlib.import_module(ours)
+        self._identity = (module, module.__spec__, module.__loader__)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run; gives the module its own name back."""
+        _, spec, loader = self._identity
+        module.__spec__ = spec
+        module.__loader__ = loader
+        if spec is not None:
+            module.__name__ = spec.name
+            module.__package__ = spec.parent
+
+
+def _exists(name: str) -> bool:
+    if name in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def install_as_jax() -> None:
+    """Makes `import jax` mean tetrad in this process, for imports from now on."""
+    loaded = sys.modules.get(THEIRS)
+    if loaded is not None and loaded is not sys.modules.get(OURS):
+        raise RuntimeError(
+            "jax is already imported in this process; call tetrad.install_as_jax()"
+            " before the first `import jax`"
+        )
+    if not any(isinstance(f, JaxFinder) for f in sys.meta_path):
+        sys.meta_path.insert(0, JaxFinder())
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs a script, `-m module` or `-c program` with jax meaning tetrad."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        sys.exit(0 if arguments else 2)
+    install_as_jax()
+    first = arguments[0]
+    if first in ("-m", "-c"):
+        if len(arguments) < 2:
+            print(f"{first} needs an argument\n\n{USAGE}", file=sys.stderr)
+            sys.exit(2)
+        target, rest = arguments[1], arguments[2:]
+    else:
+        target, rest = first, arguments[1:]
+    if first == "-m":
+        sys.argv = [target, *rest]
+        sys.path.insert(0, "")
+        runpy.run_module(target, run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest]
+        sys.path.insert(0, "")
+        exec(compile(target, "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.argv = [target, *rest]
+        runpy.run_path(target, run_name="__main__")

@@ -1,0 +1,247 @@
+"""The CPU backend: devices of this machine's memory, and programs run on them.
+
+What the runtime calls through the port of `runtime/backend.py`. A buffer is a block of
+aligned memory plus the stream ticket of the last job that touches it. A program of
+microseconds runs at once on the calling thread if nothing it reads is still being
+computed; everything else goes to the stream, in order, while Python goes on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.jaxpr import Jaxpr
+from tetrad._src.cpu import compile as compiler
+from tetrad._src.cpu import engine, memory
+from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
+from tetrad._src.cpu.pool import native
+from tetrad._src.runtime.device import Device
+from tetrad._src.runtime.ledger import Ledger, out_of_memory
+from tetrad._src.util import dtypes
+
+INLINE = 60_000  # nanoseconds of work up to which the caller waits for it
+WHENEVER = 1 << 62  # a ticket that every block satisfies: the stream keeps order
+
+
+class Buffer:
+    """A block of memory that holds one array."""
+
+    __slots__ = ("pointer", "size", "ticket", "ledger", "__weakref__")
+
+    pointer: int
+    size: int  # size class of the block
+    ticket: int  # the last job on the stream that touches it
+    ledger: Ledger
+
+    def wait(self) -> None:
+        if self.ticket > native().done:
+            native().wait(self.ticket)
+
+    def ready(self) -> bool:
+        return self.ticket <= native().done
+
+    def address(self) -> int:
+        return self.pointer
+
+    def __del__(self, give: Any = memory.give) -> None:
+        self.ledger.forget(self.pointer)
+        give(self.pointer, self.size, self.ticket)
+
+
+new_buffer = Buffer.__new__
+
+
+class HostView:
+    """Lets NumPy see a buffer, and keeps the buffer for as long as NumPy does."""
+
+    __slots__ = ("__array_interface__", "buffer")
+
+    def __init__(self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.buffer = buffer
+        typestr = dtype.str if dtype.isbuiltin == 1 else f"<V{dtype.itemsize}"
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "typestr": typestr,
+            "data": (buffer.pointer, True),
+        }
+
+
+class Image:
+    """A program in memory, as the native runner reads it."""
+
+    __slots__ = ("header", "fix", "values", "args", "code", "address", "template")
+
+    def __init__(self, program: Any) -> None:
+        self.fix = np.ascontiguousarray(program.fix, np.int64)
+        self.code = np.ascontiguousarray(program.code, np.int64)
+        self.args = np.array(program.args, np.int64).reshape(-1)
+        if not self.args.size:
+            self.args = np.zeros(1, np.int64)
+        size = max(program.fields.size, 8)
+        self.values = ctypes.create_string_buffer(size)
+        header = np.zeros(JOB_WORDS, np.int64)
+        header[JOB["POOL"]] = native().address
+        header[JOB["FIX_COUNT"]] = self.fix.size // 3
+        header[JOB["INSTRUCTION_COUNT"]] = self.code.size // 5
+        header[JOB["FIX"]] = self.fix.ctypes.data
+        header[JOB["VALUES"]] = ctypes.addressof(self.values)
+        header[JOB["ARGUMENTS"]] = self.args.ctypes.data
+        header[JOB["CODE"]] = self.code.ctypes.data
+        self.header = memoryview(header)
+        self.address = header.ctypes.data
+        self.template = header.tobytes() + self.args.tobytes() + bytes(size)
+
+    def instance(self) -> tuple[Any, int, int]:
+        """A copy for one run on the stream: the block, its address, values' offset."""
+        block = ctypes.create_string_buffer(self.template, len(self.template))
+        address = ctypes.addressof(block)
+        args = 8 * JOB_WORDS
+        values = args + self.args.nbytes
+        struct.pack_into("q", block, 8 * JOB["VALUES"], address + values)
+        struct.pack_into("q", block, 8 * JOB["ARGUMENTS"], address + args)
+        return block, address, values
+
+
+_STATUS = JOB["STATUS"]
+
+
+class CpuBackend:
+    """Programs on the processors of this machine."""
+
+    platform = "cpu"
+    version = "1"
+
+    def __init__(self, count: int) -> None:
+        self._devices = [Device(self, i, "cpu") for i in range(count)]
+        for device in self._devices:
+            device.ledger.reclaim = reclaim
+        self._running: deque[tuple[int, Any]] = deque()
+
+    def __repr__(self) -> str:
+        return "<CPU backend>"
+
+    platform_version = property(lambda self: f"tetrad {self.version}")
+
+    def devices(self) -> Sequence[Device]:
+        return self._devices
+
+    local_devices = devices
+
+    def device_count(self) -> int:
+        return len(self._devices)
+
+    def compile(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Any:
+        return compiler.compile(jaxpr, by_value)
+
+    def forget(self) -> int:
+        """Drops compiled code and free memory; returns the bytes."""
+        return engine.forget() + memory.trim()
+
+    # -- memory ------------------------------------------------------------------
+
+    def allocate(self, nbytes: int, device: Device, line: Any, after: int) -> Buffer:
+        """A new buffer; `after` is the ticket that reused memory may still await."""
+        ledger = device.ledger
+        if not ledger.admits(nbytes):
+            raise out_of_memory(ledger, device, nbytes, line)
+        size = memory.size_class(nbytes)
+        block = memory.take(size, after)
+        if block is None:
+            try:
+                block = (memory.allocate(size), 0)
+            except memory.AllocationFailed:
+                raise out_of_memory(ledger, device, nbytes, line) from None
+        buffer = new_buffer(Buffer)
+        buffer.pointer, buffer.ticket = block
+        buffer.size = size
+        buffer.ledger = ledger
+        ledger.note(buffer.pointer, nbytes, line)
+        return buffer
+
+    def put(
+        self, host: np.ndarray[Any, Any], aval: Aval, device: Device, line: Any
+    ) -> Buffer:
+        dtype = host_dtype(aval)
+        host = np.ascontiguousarray(host, None if host.dtype == dtype else dtype)
+        buffer = self.allocate(aval.nbytes, device, line, native().done)
+        ctypes.memmove(buffer.pointer, host.ctypes.data, aval.nbytes)
+        return buffer
+
+    def get(self, buffer: Buffer, aval: Aval) -> np.ndarray[Any, Any]:
+        """A read-only host array on the buffer itself."""
+        buffer.wait()
+        dtype = host_dtype(aval)
+        host = np.asarray(HostView(buffer, aval.shape, dtype))
+        return host if host.dtype == dtype else host.view(dtype)
+
+    def wait(self, buffer: Buffer) -> None:
+        buffer.wait()
+
+    # -- running -------------------------------------------------------------------
+
+    def execute(
+        self,
+        program: Any,
+        buffers: Sequence[Buffer],
+        scalars: Sequence[Any],
+        takeovers: Sequence[int | None],
+        device: Device,
+        lines: Sequence[Any],
+    ) -> list[Buffer]:
+        runner = native()
+        done = runner.done
+        work = program.work if None in takeovers else program.work_in_place
+        inline = work <= INLINE and all([b.ticket <= done for b in buffers])
+        after = done if inline else WHENEVER
+        outs = [
+            self.allocate(aval.nbytes, device, line, after)
+            if donor is None
+            else buffers[donor]
+            for aval, donor, line in zip(program.out_avals, takeovers, lines)
+        ]
+        pointers = [b.pointer for b in buffers]
+        pointers += [b.pointer for b in outs]
+        arena = None
+        if program.arena:
+            arena = self.allocate(program.arena, device, lines[0], after)
+            pointers.append(arena.pointer)
+        image = program.image
+        if image is None:
+            image = program.image = Image(program)
+        if inline:
+            program.fields.pack_into(image.values, 0, *pointers, *scalars)
+            image.header[_STATUS] = 0
+            runner.run_inline(image.address)
+            return outs
+        block, address, offset = image.instance()
+        program.fields.pack_into(block, offset, *pointers, *scalars)
+        ticket = runner.submit(address)
+        for buffer in (*buffers, *outs):
+            buffer.ticket = ticket
+        if arena is not None:
+            arena.ticket = ticket
+        running = self._running
+        running.append((ticket, (block, image, program)))
+        while running and running[0][0] <= done:
+            running.popleft()
+        return outs
+
+
+def host_dtype(aval: Aval) -> np.dtype[Any]:
+    """How NumPy holds the elements: keys are 64-bit words."""
+    if dtypes.is_key(aval.dtype):
+        return np.dtype(np.uint64)
+    dtype: np.dtype[Any] = aval.dtype
+    return dtype
+
+
+def reclaim() -> None:
+    """Installed by the roof: drops memory that only dead recordings hold."""

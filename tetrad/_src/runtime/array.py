@@ -1,0 +1,287 @@
+"""The array that users hold: a handle, and while it is pending, a node of the recording.
+
+One slotted object is both. It is *pending* while `buffer` is None: then `entry` and
+`args` say what it is the result of. It is *ready* once it has a buffer of its device
+(the work may still run there). What an array does beyond that, it asks the recorder:
+`lazy.py` installs `force` here, the one port between the two files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import Value
+from tetrad._src.runtime.device import Device, Placement, SingleDeviceSharding
+from tetrad._src.util import dtypes, errors
+from tetrad._src.util.frames import format_where
+
+
+class Deleted:
+    """Stands in the place of the buffer of a deleted array, and says who deleted it."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+class ArrayType(type):
+    """Lets `isinstance(x, Array)` be true of tracers too: code that asks means both."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, Value)
+
+
+class Array(Value, metaclass=ArrayType):
+    """An immutable array on a device."""
+
+    __slots__ = (
+        "aval", "placement", "buffer", "entry", "args", "where",
+        "uses", "position", "epoch", "tape", "__weakref__",
+    )
+
+    aval: Aval
+    placement: Placement
+    buffer: Any  # None while pending
+    entry: Any  # how it is computed, while pending
+    args: tuple[Any, ...]
+    where: Any  # the user line that made it: (code, lasti)
+
+    force: Callable[[Array], Any]  # installed by lazy.py
+
+    # -- where it lives --------------------------------------------------------
+
+    @property
+    def device(self) -> Device:
+        """The device that holds the array."""
+        return self.placement.device
+
+    def devices(self) -> set[Device]:
+        """The devices that hold the array."""
+        return {self.placement.device}
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self.placement.device)
+
+    @property
+    def committed(self) -> bool:
+        """Whether the user placed it; uncommitted arrays follow others."""
+        return self.placement.is_committed
+
+    _committed = committed
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.aval.dtype.itemsize)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    # -- when it is there --------------------------------------------------------
+
+    def block_until_ready(self) -> Array:
+        """Waits until the value is computed; returns the array itself."""
+        buffer = self.buffer
+        if type(buffer) is not Deleted:
+            if buffer is None:
+                buffer = Array.force(self)
+            buffer.wait()
+            return self
+        raise deleted(self)
+
+    def is_ready(self) -> bool:
+        """Whether `block_until_ready` would return at once."""
+        buffer = self.buffer
+        if type(buffer) is Deleted:
+            raise deleted(self)
+        return buffer is not None and bool(buffer.ready())
+
+    def copy_to_host_async(self) -> None:
+        """Starts the computation; on the CPU there is nothing to copy."""
+        ready_buffer(self)
+
+    def delete(self) -> None:
+        """Frees the memory now; using the array afterwards is an error."""
+        if type(self.buffer) is not Deleted:
+            mark_deleted(self, "deleted with .delete()")
+
+    def is_deleted(self) -> bool:
+        return type(self.buffer) is Deleted
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the first element, once computed."""
+        buffer = ready_buffer(self)
+        buffer.wait()
+        return int(buffer.address())
+
+    # -- to Python and NumPy ------------------------------------------------------
+
+    def _host(self) -> np.ndarray[Any, Any]:
+        """A host array of the value; read-only, and not shared with anybody else."""
+        buffer = ready_buffer(self)
+        host: np.ndarray[Any, Any] = self.placement.device.backend.get(
+            buffer, self.aval
+        )
+        return host
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if dtypes.is_key(self.aval.dtype):
+            raise TypeError(
+                "a typed random key has no NumPy form; use"
+                " jax.random.key_data(key) to see its words"
+            )
+        host = self._host()
+        if dtype is not None and np.dtype(dtype) != host.dtype:
+            if copy is False:
+                raise ValueError(
+                    f"a {host.dtype} array cannot become {np.dtype(dtype)} without a copy"
+                )
+            return host.astype(dtype)
+        return host
+
+    def _scalar(self, word: str) -> Any:
+        if self.aval.size != 1:
+            raise TypeError(
+                f"only arrays of one element become a Python {word}; this one is"
+                f" {self.aval.long_name()}"
+            )
+        return self._host().reshape(())[()]
+
+    def item(self, *index: int) -> Any:
+        """The element as a Python scalar."""
+        return self._host().item(*index)
+
+    def tolist(self) -> Any:
+        return self._host().tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        return self._host().tobytes(order)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        if self.aval.size != 1:
+            raise ValueError(
+                f"the truth value of an array of {self.aval.size} elements"
+                f" ({self.aval.long_name()}) is ambiguous; use .any() or .all()"
+            )
+        return bool(self._host().reshape(())[()])
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.aval.kind not in "iub" or self.aval.ndim:
+            raise TypeError(
+                "only integer scalar arrays can be used as an index; this one is"
+                f" {self.aval.long_name()}"
+            )
+        return int(self._scalar("int"))
+
+    def __format__(self, spec: str) -> str:
+        if self.aval.ndim == 0 and not dtypes.is_key(self.aval.dtype):
+            return format(self._host()[()], spec)
+        return format(str(self), spec)
+
+    def __len__(self) -> int:
+        if not self.aval.ndim:
+            raise TypeError("len() of an array without axes")
+        return self.aval.shape[0]
+
+    # -- protocols --------------------------------------------------------------
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The value in DLPack form, for other libraries."""
+        host = self._host()
+        return host.view().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if dtypes.is_key(self.aval.dtype):
+            return _restore_key, (self.aval, self._host())
+        return _restore, (self._host(), self.aval.weak_type)
+
+    def __copy__(self) -> Array:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return _restore_aval(self._host(), self.aval)
+
+    def on_device_size_in_bytes(self) -> int:
+        return self.aval.nbytes
+
+
+new_array = Array.__new__
+
+
+def ready_buffer(x: Array) -> Any:
+    """The buffer of `x`, submitted if it was pending; an error if deleted."""
+    buffer = x.buffer
+    if buffer is None:
+        return Array.force(x)
+    if type(buffer) is Deleted:
+        raise deleted(x)
+    return buffer
+
+
+class DeletedPlacement(Placement):
+    """The placement of a deleted array: meeting it in an operation raises."""
+
+    __slots__ = ("before",)
+    before: Placement
+
+
+def mark_deleted(x: Array, why: str) -> None:
+    placement = DeletedPlacement(x.placement.device, x.placement.is_committed)
+    x.placement = placement
+    x.buffer = Deleted(why)
+    x.args = ()
+    x.entry = None
+
+
+def deleted(x: Array) -> errors.DeletedArrayError:
+    why = x.buffer.why if type(x.buffer) is Deleted else "deleted"
+    return errors.DeletedArrayError(
+        f"Array has been deleted: the {x.aval.long_name()} array made at"
+        f" {format_where(x.where)} was {why}. Keep a copy"
+        " (x.copy()) if you need it afterwards."
+    )
+
+
+# -- what unpickling calls; wiring installs how a host array becomes an array ---------
+
+
+def from_host(host: np.ndarray[Any, Any], aval: Aval) -> Array:
+    raise RuntimeError("no recorder is installed")
+
+
+def _restore(host: np.ndarray[Any, Any], weak_type: bool) -> Array:
+    return from_host(host, Aval(host.shape, host.dtype, weak_type))
+
+
+def _restore_key(aval: Aval, host: np.ndarray[Any, Any]) -> Array:
+    return from_host(host, aval)
+
+
+def _restore_aval(host: np.ndarray[Any, Any], aval: Aval) -> Array:
+    return from_host(host, aval)

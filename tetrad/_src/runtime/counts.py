@@ -1,0 +1,61 @@
+"""Reference counts as facts: who else holds a node of the recording?
+
+CPython's counts say at C speed whether user code still holds a pending array and
+whether a buffer has a single owner. They are compared with baselines measured once, on
+this interpreter, with the very expressions that the recorder uses. An interpreter whose
+counts cannot be trusted gets baselines below every count: everything is then live and
+nothing is owned, which is always correct.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+counts_of = getattr(sys, "getrefcount", None)
+
+
+def count(items: Sequence[Any]) -> list[int]:
+    """The reference counts of `items`, which the caller holds in one list."""
+    if counts_of is None:
+        return [1 << 30] * len(items)
+    return list(map(counts_of, items))
+
+
+class _Probe:
+    __slots__ = ("held",)
+
+
+def _trusted() -> bool:
+    enabled = getattr(sys, "_is_gil_enabled", None)
+    return sys.implementation.name == "cpython" and (enabled is None or enabled())
+
+
+def _node_baseline() -> int:
+    """The count of a node that only a tape and its snapshot hold."""
+    tape = [_Probe()]
+    snapshot = tape[:]
+    return count(snapshot)[0]
+
+
+def _leaf_baseline() -> int:
+    """The count of a leaf that only the recorder's list holds."""
+    leaves = [_Probe()]
+    return count(leaves)[0]
+
+
+def _buffer_baseline() -> int:
+    """The count of a buffer that only its one array (and a list here) holds."""
+    leaf = _Probe()
+    leaf.held = _Probe()
+    leaves = [leaf]
+    return count([x.held for x in leaves])[0]
+
+
+if _trusted():
+    NODE = _node_baseline()
+    LEAF = _leaf_baseline()
+    BUFFER = _buffer_baseline()
+else:
+    NODE = LEAF = BUFFER = -(1 << 30)

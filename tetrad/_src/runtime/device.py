@@ -1,0 +1,196 @@
+"""Devices, where arrays are placed, and the registry of platforms.
+
+A platform is a name and a way to make its backend; nothing of a backend is imported
+before its devices are asked for. A `Placement` is a device plus whether the user asked
+for it ("committed"); each device has one of either, so placements compare with `is`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tetrad._src.runtime.ledger import Ledger
+from tetrad._src.util.config import config
+
+
+class Device:
+    """A place with its own memory where arrays live and operations run."""
+
+    def __init__(self, backend: Any, id: int, kind: str) -> None:
+        self.backend = backend
+        self.platform: str = backend.platform
+        self.id = id
+        self.local_hardware_id = id
+        self.process_index = 0
+        self.host_id = 0
+        self.device_kind = kind
+        self.ledger = Ledger()
+        self.free = Placement(self, committed=False)
+        self.committed = Placement(self, committed=True)
+
+    @property
+    def client(self) -> Any:
+        return self.backend
+
+    def memory_stats(self) -> dict[str, int]:
+        """Bytes in use, their peak, and counts, under JAX's names for GPU devices."""
+        return self.ledger.stats()
+
+    def default_memory(self) -> str:
+        return "device"
+
+    def __repr__(self) -> str:
+        return f"{self.platform.capitalize()}Device(id={self.id})"
+
+    def __str__(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _find, (self.platform, self.id)
+
+
+class Placement:
+    """A device, and whether the user chose it."""
+
+    __slots__ = ("device", "is_committed")
+
+    def __init__(self, device: Device, committed: bool) -> None:
+        self.device = device
+        self.is_committed = committed
+
+
+class SingleDeviceSharding:
+    """Where an array lives: whole, on one device."""
+
+    def __init__(self, device: Device, *, memory_kind: str | None = None) -> None:
+        self._device = device
+        self.memory_kind = memory_kind or "device"
+
+    @property
+    def device_set(self) -> set[Device]:
+        return {self._device}
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
+
+    @property
+    def addressable_devices(self) -> set[Device]:
+        return {self._device}
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SingleDeviceSharding) and other._device is self._device
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._device)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
+
+
+# --------------------------------------------------------------------------- registry
+
+_factories: dict[str, Callable[[], Any]] = {}
+_problems: dict[str, str] = {}
+_backends: dict[str, Any] = {}
+_aliases = {"cuda": "gpu", "rocm": "gpu"}
+_order: list[str] = []
+_lock = threading.RLock()
+
+
+def register_platform(name: str, factory: Callable[[], Any], *, first: bool) -> None:
+    """Adds a platform; `first` puts it before the others as the default."""
+    _factories[name] = factory
+    if name in _order:
+        _order.remove(name)
+    _order.insert(0 if first else len(_order), name)
+
+
+def platforms() -> list[str]:
+    return list(_order)
+
+
+def backend(platform: str | None = None) -> Any:
+    """The backend of a platform, made now if it does not exist yet."""
+    name = platform or default_platform()
+    name = _aliases.get(name, name)
+    found = _backends.get(name)
+    if found is not None:
+        return found
+    with _lock:
+        if name in _backends:
+            return _backends[name]
+        factory = _factories.get(name)
+        if factory is None:
+            raise RuntimeError(missing_platform(name))
+        made = factory()
+        _backends[name] = made
+        return made
+
+
+def missing_platform(name: str) -> str:
+    hints = {
+        "gpu": "pip install 'tetrad[cuda]' (NVIDIA, Linux) brings the plugin",
+        "tpu": "pip install 'tetrad[tpu]' brings the plugin",
+    }
+    looked = _problems.get(name, f"no PJRT plugin for '{name}' is installed")
+    hint = hints.get(name, "tetrad.register_pjrt_plugin(name, path) adds a plugin")
+    return (
+        f"platform '{name}' is not available: {looked}. Platforms that exist:"
+        f" {', '.join(platforms())}. {hint}."
+    )
+
+
+def explain_missing(name: str, problem: str) -> None:
+    """Notes why a platform that was looked for is not there."""
+    _problems[name] = problem
+
+
+def default_platform() -> str:
+    wanted = config.jax_platforms
+    if wanted:
+        return str(wanted).split(",")[0]
+    return _order[0]
+
+
+def default_placement() -> Placement:
+    """Where an array goes that nobody placed."""
+    chosen = config.jax_default_device
+    if chosen is None:
+        return _first_placement()
+    if isinstance(chosen, str):
+        chosen = backend(chosen).devices()[0]
+    free: Placement = chosen.free
+    return free
+
+
+_first: dict[str, Placement] = {}
+
+
+def _first_placement() -> Placement:
+    name = default_platform()
+    found = _first.get(name)
+    if found is None:
+        found = _first[name] = backend(name).devices()[0].free
+    return found
+
+
+def devices(platform: str | None = None) -> list[Device]:
+    return list(backend(platform).devices())
+
+
+def made_backends() -> Sequence[Any]:
+    """The backends that exist already."""
+    return list(_backends.values())
+
+
+def _find(platform: str, id: int) -> Device:
+    return devices(platform)[id]

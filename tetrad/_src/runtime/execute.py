@@ -1,0 +1,209 @@
+"""From a closed recording to a submitted program.
+
+`submit` takes the needed nodes of a tape in order. Their entries, operand positions and
+leaf types form the key of a program; a new key is written as a jaxpr and compiled by
+the backend of the device. Then the buffers that may be taken over are chosen, and the
+program runs. Programs are data for the backend; nothing here knows what a buffer is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var
+from tetrad._src.runtime import counts
+from tetrad._src.runtime.array import Array, Deleted, deleted
+from tetrad._src.util.memo import Cache
+
+epoch = 0  # marks the nodes that the running flush needs
+reclaim: Callable[[], None]
+
+_programs = Cache("programs", limit=4096)
+compile_log: deque[Compiled] = deque(maxlen=4096)
+compile_count = 0
+flush_count = 0
+
+
+class Compiled:
+    """A note of one compilation: its number, the last line it serves, its cost."""
+
+    __slots__ = ("number", "where", "equations", "seconds", "kernels")
+
+    def __init__(
+        self, number: int, where: Any, equations: int, seconds: float, kernels: int
+    ) -> None:
+        self.number = number
+        self.where = where
+        self.equations = equations
+        self.seconds = seconds
+        self.kernels = kernels
+
+
+def next_epoch() -> int:
+    """A fresh mark for the nodes that are needed; leaves get the mark after it."""
+    global epoch
+    epoch += 2
+    return epoch
+
+
+def submit(
+    nodes: list[Array],
+    outs: list[Array],
+    device: Any,
+    donated: Sequence[Array] | None = None,
+    all_needed: bool = False,
+) -> None:
+    """Runs what `outs` need of `nodes` on `device`; gives the outs their buffers.
+
+    `donated` lists arrays whose buffers may be taken whoever holds them. None means
+    that ownership decides: a buffer is taken when nobody else can see it.
+    """
+    global flush_count
+    owners = donated is None
+    if all_needed:
+        mark = next_epoch()
+        for node in nodes:
+            node.epoch = mark
+    key, leaves, scalars = _key(nodes, outs)
+    key = (device.backend, key)
+    executable = _programs.get(key)
+    if executable is None:
+        executable = _compile(nodes, leaves, scalars, outs, device)
+        _programs.setdefault(key, executable)
+    node = None
+    takeover = _takeovers(executable.donors, leaves, owners, donated or ())
+    buffers = device.backend.execute(
+        executable,
+        [x.buffer for x in leaves],
+        scalars,
+        takeover,
+        device,
+        [x.where for x in outs],
+    )
+    for out, buffer in zip(outs, buffers):
+        out.buffer = buffer
+    flush_count += 1
+
+
+def _key(
+    nodes: list[Array], outs: list[Array]
+) -> tuple[Any, list[Array], list[Any]]:
+    """Structure, leaves and scalars of the needed nodes; numbers nodes and leaves."""
+    needed = epoch
+    seen = needed + 1
+    parts: list[Any] = []
+    add = parts.append
+    leaves: list[Array] = []
+    scalars: list[Any] = []
+    position = 0
+    for node in nodes:
+        if node.epoch != needed:
+            continue
+        node.position = position
+        position += 1
+        add(node.entry)
+        for arg in node.args:
+            if type(arg) is not Array:
+                scalars.append(arg)
+                add(None)
+            elif arg.buffer is None:
+                add(arg.position)
+            else:
+                if arg.epoch != seen:
+                    if type(arg.buffer) is Deleted:
+                        raise deleted(arg)
+                    arg.epoch = seen
+                    arg.position = ~len(leaves)
+                    leaves.append(arg)
+                    add(arg.aval)
+                add(arg.position)
+    add(tuple([x.position for x in outs]))
+    return tuple(parts), leaves, scalars
+
+
+def _takeovers(
+    donors: Sequence[int | None],
+    leaves: list[Array],
+    owners: bool,
+    donated: Sequence[Array],
+) -> list[int | None]:
+    """Which of the possible donors really gives its buffer up."""
+    if not any([d is not None for d in donors]):
+        return [None] * len(donors)
+    if not owners:
+        given = {id(x) for x in donated}
+        return [d if d is not None and id(leaves[d]) in given else None for d in donors]
+    held = counts.count(leaves)
+    shared = counts.count([x.buffer for x in leaves])
+    return [
+        d
+        if d is not None
+        and held[d] <= counts.LEAF + leaves[d].uses
+        and shared[d] <= counts.BUFFER
+        else None
+        for d in donors
+    ]
+
+
+def _compile(
+    nodes: list[Array],
+    leaves: list[Array],
+    scalars: list[Any],
+    outs: list[Array],
+    device: Any,
+) -> Any:
+    """Writes the needed nodes as a jaxpr and has the backend compile it."""
+    started = time.perf_counter()
+    jaxpr, where = close(nodes, leaves, outs)
+    by_value = (False,) * len(leaves) + (True,) * len(scalars)
+    executable = device.backend.compile(jaxpr, by_value)
+    seconds = time.perf_counter() - started
+    note(where, jaxpr, seconds, executable)
+    return executable
+
+
+def note(where: Any, jaxpr: Jaxpr, seconds: float, executable: Any) -> None:
+    """Writes a compilation into the log that `see.compiles()` shows."""
+    global compile_count
+    compile_count += 1
+    kernels = getattr(executable, "new_kernels", 0)
+    compile_log.append(
+        Compiled(compile_count, where, len(jaxpr.eqns), seconds, kernels)
+    )
+
+
+def close(
+    nodes: list[Array], leaves: list[Array], outs: list[Array]
+) -> tuple[Jaxpr, Any]:
+    """The jaxpr over (leaves, scalars), and the line of its last operation."""
+    needed = epoch
+    leaf_vars = [Var(x.aval) for x in leaves]
+    scalar_vars: list[Var] = []
+    values: list[Any] = []  # by node position: a Var, or the Vars of a call
+    eqns: list[Eqn] = []
+    where = None
+    for node in nodes:
+        if node.epoch != needed:
+            continue
+        entry = node.entry
+        if not hasattr(entry, "op"):
+            values.append(values[node.args[0].position][entry.index])
+            continue
+        ins = []
+        for arg, aval in zip(node.args, entry.in_avals):
+            if type(arg) is not Array:
+                scalar_vars.append(Var(aval))
+                ins.append(scalar_vars[-1])
+            elif arg.buffer is not None:
+                ins.append(leaf_vars[~arg.position])
+            else:
+                ins.append(values[arg.position])
+        made = [Var(a) for a in entry.avals]
+        values.append(made if entry.op.multiple else made[0])
+        eqns.append(Eqn(entry.op, ins, made, node.where))
+        where = node.where
+    out_vars = [values[x.position] for x in outs]
+    return Jaxpr(leaf_vars + scalar_vars, eqns, out_vars), where

@@ -1,0 +1,114 @@
+"""What a device holds: every live buffer, its bytes, its birth line; now, peak, limit.
+
+A backend makes one `Ledger` a device, notes each allocation and release in it, and asks
+it before allocating. Sums by source line are made only when somebody looks, so noting
+costs one dictionary entry.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from tetrad._src.util import errors
+from tetrad._src.util.frames import format_where
+
+UNLIMITED = 1 << 62
+
+
+class Ledger:
+    """The account of one device."""
+
+    __slots__ = ("now", "peak", "limit", "count", "total", "largest", "live", "reclaim")
+
+    def __init__(self) -> None:
+        self.now = 0  # bytes in live buffers
+        self.peak = 0
+        self.limit = UNLIMITED
+        self.count = 0  # allocations ever made
+        self.total = 0  # bytes ever allocated
+        self.largest = 0
+        self.live: dict[int, tuple[int, Any]] = {}  # address -> (bytes, line)
+        self.reclaim: Callable[[], None] = _nothing  # drops what only dead work holds
+
+    def note(self, address: int, nbytes: int, line: Any) -> None:
+        self.live[address] = (nbytes, line)
+        self.count += 1
+        self.total += nbytes
+        if nbytes > self.largest:
+            self.largest = nbytes
+        self.now = now = self.now + nbytes
+        if now > self.peak:
+            self.peak = now
+
+    def forget(self, address: int) -> None:
+        entry = self.live.pop(address, None)
+        if entry is not None:
+            self.now -= entry[0]
+
+    def admits(self, nbytes: int) -> bool:
+        """Whether `nbytes` more stay within the limit, after dropping dead work."""
+        if self.now + nbytes <= self.limit:
+            return True
+        self.reclaim()
+        return self.now + nbytes <= self.limit
+
+    def reset_peak(self) -> None:
+        self.peak = self.now
+
+    def by_line(self) -> list[tuple[str, int, int]]:
+        """(line, bytes, buffers) for the live buffers, largest first."""
+        nbytes: Counter[str] = Counter()
+        buffers: Counter[str] = Counter()
+        for size, where in list(self.live.values()):
+            place = format_where(where)
+            nbytes[place] += size
+            buffers[place] += 1
+        return [(place, n, buffers[place]) for place, n in nbytes.most_common()]
+
+    def stats(self) -> dict[str, int]:
+        """Under the names that JAX uses for GPU devices."""
+        self.reclaim()
+        known = {} if self.limit == UNLIMITED else {"bytes_limit": self.limit}
+        return {
+            "num_allocs": self.count,
+            "bytes_in_use": self.now,
+            "peak_bytes_in_use": self.peak,
+            "largest_alloc_size": self.largest,
+            "bytes_reserved": 0,
+            "peak_bytes_reserved": 0,
+            **known,
+        }
+
+
+def _nothing() -> None:
+    return None
+
+
+def out_of_memory(
+    ledger: Ledger, device: Any, nbytes: int, line: Any
+) -> errors.OutOfMemoryError:
+    """The error that names what fills the device."""
+    rows = ledger.by_line()
+    table = "\n".join(
+        f"  {human(size):>10} in {count} arrays made at {place}"
+        for place, size, count in rows[:10]
+    )
+    limit = "" if ledger.limit == UNLIMITED else f" of {human(ledger.limit)} allowed"
+    place = format_where(line)
+    return errors.OutOfMemoryError(
+        f"{device} cannot give {human(nbytes)} more for the array made at {place}:"
+        f" {human(ledger.now)}{limit} are in use.\nWhat fills the device:\n{table}\n"
+        "Free arrays that you no longer need (del), or work on smaller pieces."
+    )
+
+
+def human(nbytes: int) -> str:
+    """1536 → 1.5 KiB"""
+    size = float(nbytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

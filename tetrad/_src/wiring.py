@@ -1,0 +1,56 @@
+"""Where the two towers meet: the ports are filled here, once, at import.
+
+1. What `bind` does when no transformation is active: the recorder.
+2. How the language tower makes arrays, and the methods of arrays and tracers.
+3. The platforms. No backend is imported before one of its devices is needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.api import devices
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import Tracer
+from tetrad._src.numpy import convert, methods
+from tetrad._src.runtime import device, lazy
+from tetrad._src.transforms import tracer_methods
+from tetrad._src.util.config import config, cpu_device_count
+
+
+def _cpu() -> Any:
+    """The CPU backend; LLVM itself loads when something new is compiled."""
+    client = importlib.import_module("tetrad._src.cpu.client")
+    config.lock("jax_num_cpu_devices", "the CPU devices are in use")
+    client.reclaim = lazy.prune_all
+    return client.CpuBackend(cpu_device_count())
+
+
+def _pjrt(name: str) -> Any:
+    """The backend of a PJRT plugin."""
+    client = importlib.import_module("tetrad._src.hlo.client")
+    return client.PjrtBackend(name, reclaim=lazy.prune_all)
+
+
+def install() -> None:
+    lazy.install()
+    convert.install(_device_array, _move)
+    methods.install()
+    tracer_methods.install()
+    device.register_platform("cpu", _cpu, first=False)
+
+
+def _device_array(host: np.ndarray[Any, Any], weak_type: bool) -> Any:
+    """A host array as an array of the default device."""
+    return lazy.put(host, Aval(host.shape, host.dtype, weak_type))
+
+
+def _move(x: Any, target: Any) -> Any:
+    """`x` on the device that a `device=` argument names."""
+    return x if isinstance(x, Tracer) else devices.device_put(x, target)
+
+
+install()

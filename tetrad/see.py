@@ -1,0 +1,9 @@
+"""One place to look: memory, compilations and every stage of a program."""
+
+from tetrad._src.see.compiles import Compile as Compile
+from tetrad._src.see.compiles import Compiles as Compiles
+from tetrad._src.see.compiles import compiles as compiles
+from tetrad._src.see.memory import Memory as Memory
+from tetrad._src.see.memory import memory as memory
+from tetrad._src.see.program import Program as Program
+from tetrad._src.see.program import program as program
