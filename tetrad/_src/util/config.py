@@ -151,9 +151,7 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "jax_traceback_filtering": Setting(
         "auto",
-        _one_of(
-            "auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"
-        ),
+        _one_of("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
         "'off': tracebacks keep the frames of this library.",
     ),
     # Known, not acted upon.
@@ -412,7 +410,7 @@ def cpu_device_count() -> int:
 # --- Context managers --------------------------------------------------------------------
 
 
-class scoped:  # noqa: N801
+class scoped:
     """Context managers for one setting: `with enable_x64(True): ...`.
 
     Called with a value it gives a context manager; `.value` reads the setting.

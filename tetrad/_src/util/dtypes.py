@@ -109,11 +109,11 @@ _FOREIGN_UNSIGNED: Final = frozenset(
 # --- Keys --------------------------------------------------------------------------------
 
 
-class extended(np.generic):  # noqa: N801
+class extended(np.generic):
     """Abstract scalar type of the element types that NumPy does not have."""
 
 
-class prng_key(extended):  # noqa: N801
+class prng_key(extended):
     """Abstract scalar type of random keys."""
 
 
@@ -233,8 +233,8 @@ _ABOVE: Final[dict[str, tuple[str, ...]]] = {
     "complex*": ("complex64",),
     "complex64": ("complex128",),
     "complex128": (),
-    **{name: () for name in SMALL_INTEGERS},
-    **{name: () for name in SMALL_FLOATS},
+    **dict.fromkeys(SMALL_INTEGERS, ()),
+    **dict.fromkeys(SMALL_FLOATS, ()),
 }
 
 
@@ -247,7 +247,7 @@ def _ups(name: str, above: dict[str, tuple[str, ...]]) -> frozenset[str]:
 
 def _strict_above() -> dict[str, tuple[str, ...]]:
     """Without implicit conversion: only weak types have something above them."""
-    above: dict[str, tuple[str, ...]] = {name: () for name in _ABOVE}
+    above: dict[str, tuple[str, ...]] = dict.fromkeys(_ABOVE, ())
     kinds = {
         "complex*": ("complex",),
         "float*": ("float", "bfloat", "complex"),
@@ -272,6 +272,7 @@ _DTYPES: Final = {
     if not name.endswith("*") and name != "bfloat16"
 } | {"bfloat16": bfloat16}
 _NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
+_WEAK_NODES: Final = {"i": "int*", "u": "int*", "f": "float*", "c": "complex*"}
 _WEAK_DTYPES: Final = {"int*": int, "float*": float, "complex*": complex}
 
 
@@ -284,8 +285,7 @@ def _node(dtype: np.dtype[Any], weak: bool) -> str:
         )
     if not weak or name == "bool":
         return name
-    letter = kind(dtype)
-    return {"i": "int*", "u": "int*", "f": "float*", "c": "complex*"}[letter]
+    return _WEAK_NODES[kind(dtype)]
 
 
 def _least_upper_bound(nodes: frozenset[str], strict: bool) -> str | None:
@@ -326,7 +326,9 @@ def _lattice_result(pairs: frozenset[Pair], x64: bool, strict: bool) -> Pair:
     if any(is_key(dtype) for dtype, _ in pairs):
         return _key_result(pairs)
     if not x64:
-        pairs = frozenset([(_NARROWED.get(dtype, dtype), weak) for dtype, weak in pairs])
+        pairs = frozenset(
+            [(_NARROWED.get(dtype, dtype), weak) for dtype, weak in pairs]
+        )
     pairs = frozenset([(dtype, weak and dtype != _BOOL) for dtype, weak in pairs])
     if all(weak for _, weak in pairs):
         result = _weak_result(pairs, strict)
@@ -383,7 +385,9 @@ def _key_result(pairs: frozenset[Pair]) -> Pair:
 def _promotion_message(pairs: frozenset[Pair], strict: bool) -> str:
     names = sorted(f"weak {d.name}" if weak else d.name for d, weak in pairs)
     listed = ", ".join(names)
-    wider = sorted([d for d, _ in pairs], key=lambda d: (d.itemsize, d.name))[-1]
+    wider = max(
+        [d for d, _ in pairs], key=lambda d: ("buifc".find(kind(d)), d.itemsize)
+    )
     if strict:
         why = "jax_numpy_dtype_promotion is 'strict', so different types do not combine"
     else:
@@ -501,7 +505,6 @@ def _is_abstract(value: Any) -> bool:
         isinstance(value, type)
         and issubclass(value, np.generic)
         and value not in _CONCRETE_GENERICS
-        and not hasattr(value, "dtype_name")
         and not issubclass(value, _FOREIGN_SCALARS)
     )
 
@@ -621,8 +624,7 @@ def _narrowing_message(
     advice = f"convert it on purpose, for example with NumPy: x.astype('{dtype.name}')"
     if dtype.itemsize == 4 and not config.x64:
         advice = (
-            "switch 64-bit types on (config.update('jax_enable_x64', True)) or " + advice
+            "switch 64-bit types on (config.update('jax_enable_x64', True)) or "
+            + advice
         )
-    return (
-        f"{what} {shown} does not fit {dtype.name} ({low} to {high}): {advice}"
-    )
+    return f"{what} {shown} does not fit {dtype.name} ({low} to {high}): {advice}"

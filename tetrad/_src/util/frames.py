@@ -191,7 +191,7 @@ def _trimmed(traceback: TracebackType | None) -> TracebackType | None:
     return result
 
 
-class hidden_frames:  # noqa: N801
+class hidden_frames:
     """Context manager form of `hide_frames`, for a part of a function."""
 
     __slots__ = ()

@@ -10,6 +10,7 @@ die with it.
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import itertools
 import weakref
@@ -136,10 +137,9 @@ class LruCache:
         entry = self._entries.get(key)
         if entry is None:
             return default
-        try:
+        # Another thread may drop it in between; the value is still good.
+        with contextlib.suppress(KeyError):
             self._entries.move_to_end(key)
-        except KeyError:
-            pass  # Another thread dropped it in between; the value is still good.
         return entry[0]
 
     def put(self, key: Any, value: Any, cost: int = 1) -> Any:

@@ -147,8 +147,7 @@ def flatten_one_level_with_keys(
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of the given structures."""
-    parts = tuple(treedefs)
-    return make_node(TUPLE_KIND, None, parts, len(parts))
+    return make_node(TUPLE_KIND, None, tuple(treedefs))
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
@@ -164,9 +163,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 # --- Mapping and folding -----------------------------------------------------------------
 
 
-def map(
-    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None
-) -> Any:
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Applies `f` to each leaf of `tree` and the subtrees of `rest` at its place.
 
     Args:
@@ -189,7 +186,7 @@ def map(
         _flatten_like("tree.map", treedef, tree, i, other, is_leaf)
         for i, other in enumerate(rest)
     ]
-    return treedef.unflatten([f(*row) for row in zip(found, *columns, strict=True)])
+    return treedef.unflatten([f(*row) for row in zip(found, *columns)])
 
 
 def _flatten_like(
@@ -222,7 +219,7 @@ def map_with_path(
         _flatten_like("tree.map_with_path", treedef, tree, i, other, None)
         for i, other in enumerate(rest)
     ]
-    rows = zip(pairs, *columns, strict=True)
+    rows = zip(pairs, *columns)
     return treedef.unflatten([f(*pair, *row) for pair, *row in rows])
 
 
@@ -390,7 +387,7 @@ def broadcast_prefix(
             raise make_error(prefix_name, full_name) from None
         raise error
     result: list[Any] = []
-    for value, subtree in zip(values, subtrees, strict=True):
+    for value, subtree in zip(values, subtrees):
         result.extend([value] * structure(subtree, is_leaf).num_leaves)
     return result
 
@@ -414,7 +411,9 @@ def prefix_errors(
             picture = _side_by_side(
                 (prefix_name, prefix_tree), (full_name, full_tree), difference[0]
             )
-            return ValueError(_difference_text(difference, prefix_name, full_name, picture))
+            return ValueError(
+                _difference_text(difference, prefix_name, full_name, picture)
+            )
 
         errors.append(make_error)
     return errors
@@ -452,7 +451,7 @@ def _differences(
     if len(pairs) != len(other_pairs):
         yield path, describe(one), describe(two), "their numbers of children differ"
         return
-    for (key, child), (_, other_child) in zip(pairs, other_pairs, strict=True):
+    for (key, child), (_, other_child) in zip(pairs, other_pairs):
         yield from _differences(
             (*path, key), child, other_child, is_leaf, as_prefix=as_prefix
         )
@@ -493,9 +492,7 @@ def _outline(tree: Any, limit: int) -> list[tuple[KeyPath, str]]:
     return lines
 
 
-def _side_by_side(
-    left: tuple[str, Any], right: tuple[str, Any], path: KeyPath
-) -> str:
+def _side_by_side(left: tuple[str, Any], right: tuple[str, Any], path: KeyPath) -> str:
     """The outlines of two trees in two columns, with the line at `path` marked."""
     columns = []
     for name, tree in (left, right):
@@ -542,9 +539,7 @@ def register_pytree_node(
 def register_pytree_node_class(cls: Class) -> Class:
     """Class decorator: registers through methods `tree_flatten`, `tree_unflatten`."""
     methods: Any = cls
-    register_pytree_node(
-        cls, lambda tree: tree.tree_flatten(), methods.tree_unflatten
-    )
+    register_pytree_node(cls, lambda tree: tree.tree_flatten(), methods.tree_unflatten)
     return cls
 
 
@@ -676,9 +671,7 @@ class Partial(functools.partial[Any]):
     function is metadata, compared with `==`.
     """
 
-    def __new__(
-        cls, func: Callable[..., Any], *args: Any, **kw: Any
-    ) -> Partial:
+    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
         if isinstance(func, functools.partial):
             func = _OpaqueFunction(func)
         return super().__new__(cls, func, *args, **kw)

@@ -44,6 +44,7 @@ __all__ = [
     "describe",
     "kind_of",
     "make_node",
+    "node_of",
     "pool",
     "pooled_node",
     "register_kind",
@@ -137,7 +138,7 @@ class PyTreeDef:
                 f"from_iterable_tree: {self} has {len(self._children)} children but "
                 f"{len(children)} were given"
             )
-        pairs = zip(self._children, children, strict=True)
+        pairs = zip(self._children, children)
         return self._assemble([node.from_iterable_tree(c) for node, c in pairs])
 
     # Taking a tree apart along this structure.
@@ -187,7 +188,7 @@ class PyTreeDef:
                 "register it first, for example with register_pytree_node"
             )
         data = tuple(data) if cls is dict else data
-        return make_node(kind, data, parts, len(parts))
+        return make_node(kind, data, parts)
 
     make_from_node_data_and_children = from_node_data_and_children
 
@@ -198,7 +199,7 @@ class PyTreeDef:
         if self._kind is LEAF_KIND:
             return inner
         parts = tuple([child.compose(inner) for child in self._children])
-        return make_node(self._kind, self._data, parts, len(parts))
+        return make_node(self._kind, self._data, parts)
 
     # Identity, text, pickling.
 
@@ -244,16 +245,14 @@ def _unpickle_leaf() -> PyTreeDef:
     return LEAF
 
 
-def _unpickle_node(
-    cls: type, data: Any, children: tuple[PyTreeDef, ...]
-) -> PyTreeDef:
+def _unpickle_node(cls: type, data: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:
     kind = kind_of(cls)
     if kind is None:
         raise TypeError(
             f"cannot unpickle a PyTreeDef: {cls!r} is not registered as a pytree node "
             "in this process"
         )
-    return make_node(kind, data, children, len(children))
+    return make_node(kind, data, children)
 
 
 def _listed(leaves: Iterable[Any]) -> list[Any]:
@@ -463,10 +462,10 @@ class _MappingKind(NodeKind):
     __slots__ = ()
 
     def assembler(self, data: Any) -> Callable[[Iterable[Any]], Any]:
-        return lambda children: dict(zip(data, children, strict=True))
+        return lambda children: dict(zip(data, children))
 
     def text(self, data: Any, children: list[str]) -> str:
-        pairs = zip(data, children, strict=True)
+        pairs = zip(data, children)
         return "{" + ", ".join(f"{key!r}: {child}" for key, child in pairs) + "}"
 
     def describe(self, data: Any, arity: int) -> str:
@@ -498,7 +497,7 @@ class _NamedTupleKind(NodeKind):
             cls,
             lambda tree: (tuple(tree), cls),
             lambda data, children: cls(*children),
-            lambda tree: (list(zip(keys, tree, strict=True)), cls),
+            lambda tree: (list(zip(keys, tree)), cls),
         )
 
     def text(self, data: Any, children: list[str]) -> str:
@@ -556,7 +555,7 @@ def _unflatten_default(
     data: tuple[Any, tuple[Any, ...]], children: Iterable[Any]
 ) -> collections.defaultdict[Any, Any]:
     factory, keys = data
-    return collections.defaultdict(factory, zip(keys, children, strict=True))
+    return collections.defaultdict(factory, zip(keys, children))
 
 
 LEAF_KIND: Final = _LeafKind(object, lambda tree: ((), None), lambda data, c: None)
@@ -575,13 +574,13 @@ LIST_KIND: Final = _SequenceKind(
 DICT_KIND: Final = _MappingKind(
     dict,
     _flatten_mapping,
-    lambda data, children: dict(zip(data, children, strict=True)),
+    lambda data, children: dict(zip(data, children)),
     _key_mapping,
 )
 ORDERED_KIND: Final = NodeKind(
     collections.OrderedDict,
     lambda tree: (list(tree.values()), tuple(tree)),
-    lambda data, children: collections.OrderedDict(zip(data, children, strict=True)),
+    lambda data, children: collections.OrderedDict(zip(data, children)),
     _key_ordered,
 )
 DEFAULT_KIND: Final = NodeKind(
@@ -660,13 +659,13 @@ NONE: Final = _new_structure(NONE_KIND, None, (), next(_serials))
 def pooled_node(
     kind: NodeKind, data: Any, parts: Sequence[PyTreeDef] | None, count: int
 ) -> PyTreeDef:
-    """The shared structure of a node with `count` children; see `make_node`."""
+    """The shared structure of a node with `count` children; see `node_of`."""
     key = (kind, data, count if parts is None else tuple([p._serial for p in parts]))
     known = pool.get(key)
     if known is not None:
         return known
     children = (LEAF,) * count if parts is None else tuple(parts)
-    if any([child._serial == UNPOOLED for child in children]):
+    if any(child._serial == UNPOOLED for child in children):
         return _new_structure(kind, data, children, UNPOOLED)
     if len(pool) >= _POOL_LIMIT:
         pool.clear()
@@ -674,21 +673,23 @@ def pooled_node(
     return pool.setdefault(key, node)
 
 
-def make_node(
+def node_of(
     kind: NodeKind, data: Any, parts: Sequence[PyTreeDef] | None, count: int
 ) -> PyTreeDef:
-    """The structure of one node over those of its children (None: `count` leaves).
+    """The structure of a node; `parts` must be None if its `count` children are leaves.
 
     It is shared where equal metadata is the same metadata; 1, 1.0 and True are equal.
     """
-    if parts is not None and all([part is LEAF for part in parts]):
-        parts = None
-    if kind is NONE_KIND:
-        return NONE
-    if data is None or data is kind.type or _is_text(data):
-        return pooled_node(kind, data, parts, count)
+    if data is None or _is_text(data) or data is kind.type:
+        return NONE if kind is NONE_KIND else pooled_node(kind, data, parts, count)
     children = (LEAF,) * count if parts is None else tuple(parts)
     return _new_structure(kind, data, children, UNPOOLED)
+
+
+def make_node(kind: NodeKind, data: Any, children: Sequence[PyTreeDef]) -> PyTreeDef:
+    """The structure of one node over those of its children."""
+    nested = any(child is not LEAF for child in children)
+    return node_of(kind, data, children if nested else None, len(children))
 
 
 def _is_text(data: Any) -> bool:

@@ -21,6 +21,7 @@ from tetrad._src.util.treedef import (
     PyTreeDef,
     kind_of,
     make_node,
+    node_of,
     pool,
     pooled_node,
     register_kind,
@@ -83,7 +84,7 @@ def _sequence_flattener(kind: NodeKind) -> Flattener:
 def _flatten_dict(tree: dict[Any, Any], found: list[Any]) -> PyTreeDef:
     keys = tuple(sorted_keys(tree))
     parts = _flatten_children([tree[key] for key in keys], found)
-    return make_node(DICT_KIND, keys, parts, len(keys))
+    return node_of(DICT_KIND, keys, parts, len(keys))
 
 
 def _flatten_children(
@@ -113,7 +114,7 @@ def _custom_flattener(kind: NodeKind) -> Flattener:
     def flatten_custom(tree: Any, found: list[Any]) -> PyTreeDef:
         children, data = take_apart(tree)
         parts = _flatten_children(children, found)
-        return make_node(kind, data, parts, len(children))
+        return node_of(kind, data, parts, len(children))
 
     return flatten_custom
 
@@ -155,7 +156,7 @@ def _flatten_checked(
         return LEAF
     children, data = kind.flatten(tree)
     parts = tuple([_flatten_checked(child, found, is_leaf) for child in children])
-    return make_node(kind, data, parts, len(parts))
+    return make_node(kind, data, parts)
 
 
 def flatten_keyed(
@@ -173,7 +174,7 @@ def flatten_keyed(
     parts = tuple(
         [flatten_keyed(child, (*path, key), found, is_leaf) for key, child in pairs]
     )
-    return make_node(kind, data, parts, len(parts))
+    return make_node(kind, data, parts)
 
 
 # --- The registry object -----------------------------------------------------------------
@@ -232,11 +233,11 @@ class PyTreeRegistry:
             return children_of(tree), metadata_of(tree)
 
         def keyed(tree: Any) -> tuple[KeyedChildren, tuple[Any, ...]]:
-            return list(zip(keys, children_of(tree), strict=True)), metadata_of(tree)
+            return list(zip(keys, children_of(tree))), metadata_of(tree)
 
         def put_together(data: tuple[Any, ...], children: Iterable[Any]) -> Any:
-            arguments = dict(zip(data_names, children, strict=True))
-            arguments.update(zip(meta_names, data, strict=True))
+            arguments = dict(zip(data_names, children))
+            arguments.update(zip(meta_names, data))
             return nodetype(**arguments)
 
         _add(NodeKind(nodetype, take_apart, put_together, keyed))

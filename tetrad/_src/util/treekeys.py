@@ -32,7 +32,7 @@ class _PathKey:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return bool(self._value() == other._value())  # type: ignore[attr-defined]
+        return bool(self._value() == other._value())
 
     def __hash__(self) -> int:
         return hash((type(self), self._value()))
