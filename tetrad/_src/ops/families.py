@@ -131,7 +131,7 @@ _NUMBER_OF_KIND: dict[str, type] = {
 }
 
 
-def operand(x: Any, name: str, position: int = 0) -> Operand:
+def check_operand(x: Any, name: str, position: int = 0) -> Operand:
     """`x` if it is a value an operation takes, else a TypeError that says why."""
     if isinstance(x, (Value, np.generic)) or _is_python_number(type(x)):
         return x
@@ -146,7 +146,7 @@ def operand(x: Any, name: str, position: int = 0) -> Operand:
         return x
     convert = getattr(x, "__jax_array__", None)
     if convert is not None:
-        return operand(convert(), name, position)
+        return check_operand(convert(), name, position)
     if isinstance(x, (list, tuple)):
         raise TypeError(
             f"lax.{name} takes arrays and numbers, but argument {position} is a"
@@ -182,9 +182,14 @@ def number_like(x: Any, dtype: Any, name: str) -> Any:
     return x if aval_of(x).dtype == dtype else dtype.type(x)
 
 
+def scalar_like(x: Operand, value: Any) -> Any:
+    """`value` as a scalar of the dtype of `x`, for rules."""
+    return number_like(value, aval_of(x).dtype, "full")
+
+
 def operands(name: str, args: Sequence[Any]) -> list[Operand]:
     """Arguments of a public function, with Python numbers in the dtype of the rest."""
-    checked = [operand(x, name, i) for i, x in enumerate(args)]
+    checked = [check_operand(x, name, i) for i, x in enumerate(args)]
     dtype = None
     for x in checked:
         if not isinstance(x, PYTHON_NUMBERS) or isinstance(x, np.generic):
@@ -218,7 +223,7 @@ def unary(cls: type[Op], name: str = "") -> Callable[[Operand], Any]:
     def function(x: Operand) -> Any:
         if isinstance(x, Value):
             return STATE.trace.process(op, (x,))
-        return STATE.trace.process(op, (operand(x, label),))
+        return STATE.trace.process(op, (check_operand(x, label),))
 
     return _named(function, cls, name)  # type: ignore[no-any-return]
 

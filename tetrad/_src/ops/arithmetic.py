@@ -1,0 +1,930 @@
+"""Arithmetic: sums, products, powers, extrema, rounding, and complex parts."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.op import Linear
+from tetrad._src.ops.compare import bitwise_and, eq, gt, lt, select_n
+from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.ops.families import (
+    Binary,
+    Elementwise,
+    Operand,
+    Unary,
+    binary,
+    check_operand,
+    operands,
+    scalar_like,
+    unary,
+)
+from tetrad._src.ops.views import ones_like
+from tetrad._src.util import tree
+
+
+def literal_is(x: Any, value: float) -> bool:
+    """Whether `x` is a number written in the program, equal to `value`, sign included."""
+    if isinstance(x, Value) or np.ndim(x):
+        return False
+    return bool(x == value) and str(x + value) == str(value + value)
+
+
+# -------------------------------------------------------------------------- sums, products
+
+
+class Add(Binary):
+    """x + y, elementwise; integers wrap.
+
+    Raises TypeError for bools, and different dtypes or shapes. Source: IEEE 754-2019,
+    5.4.1.
+
+    >>> from tetrad import lax
+    >>> lax.add(1.0, 2.0)
+    Array(3., dtype=float32)
+    """
+
+    accepts = "fcui"
+    linear = ((0, 1),)
+    commutes = True
+    promote = "add"
+
+    def transpose(self, ct: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        return (
+            ct if isinstance(x, Linear) else None,
+            ct if isinstance(y, Linear) else None,
+        )
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.add(x, y)
+
+    hlo = "stablehlo.add"
+
+
+class Sub(Binary):
+    """x - y, elementwise; integers wrap.
+
+    Raises TypeError for bools, and different dtypes or shapes. Source: IEEE 754-2019,
+    5.4.1.
+
+    >>> from tetrad import lax
+    >>> lax.sub(1.0, 2.0)
+    Array(-1., dtype=float32)
+    """
+
+    accepts = "fcui"
+    linear = ((0, 1),)
+    promote = "subtract"
+
+    def transpose(self, ct: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        return (
+            ct if isinstance(x, Linear) else None,
+            neg(ct) if isinstance(y, Linear) else None,
+        )
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.sub(x, y)
+
+    hlo = "stablehlo.subtract"
+
+
+class Neg(Unary):
+    """-x, elementwise; integers wrap.
+
+    Raises TypeError for bools. Source: IEEE 754-2019, 5.5.1.
+
+    >>> from tetrad import lax
+    >>> lax.neg(1.0)
+    Array(-1., dtype=float32)
+    """
+
+    accepts = "fcui"
+    linear = ((0,),)
+
+    def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
+        return (neg(ct),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.neg(x)
+
+    hlo = "stablehlo.negate"
+
+
+class Mul(Binary):
+    """x · y, elementwise; integers wrap.
+
+    Raises TypeError for bools, and different dtypes or shapes. Source: IEEE 754-2019,
+    5.4.1.
+
+    >>> from tetrad import lax
+    >>> lax.mul(2.0, 3.0)
+    Array(6., dtype=float32)
+    """
+
+    accepts = "fcui"
+    linear = ((0,), (1,))
+    commutes = True
+    promote = "multiply"
+
+    def transpose(self, ct: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        if isinstance(x, Linear):
+            return mul(ct, y), None
+        return None, mul(x, ct)
+
+    def simplify(self, x: Any, y: Any) -> Any:
+        if aval_of(x).kind == "c":
+            return None
+        if literal_is(y, 1):
+            return x
+        return y if literal_is(x, 1) else None
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.mul(x, y)
+
+    hlo = "stablehlo.multiply"
+
+
+class Div(Binary):
+    """x / y, elementwise; of integers, the quotient rounded towards zero.
+
+    Integers: x / 0 is -1 (all bits set), and the most negative one over -1 is itself.
+    Raises TypeError for bools, and different dtypes or shapes. Source: IEEE 754-2019,
+    5.4.1.
+
+    >>> from tetrad import lax
+    >>> lax.div(1.0, 4.0)
+    Array(0.25, dtype=float32)
+    """
+
+    accepts = "fcui"
+    linear = ((0,),)
+    promote = "divide"
+
+    def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        return div(scalar_like(y, 1), y), neg(div(ans, y))
+
+    def transpose(self, ct: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        return div(ct, y), None
+
+    def simplify(self, x: Any, y: Any) -> Any:
+        return x if literal_is(y, 1) and aval_of(x).kind != "c" else None
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.div(x, y)
+
+    hlo = "stablehlo.divide"
+
+
+class Rem(Binary):
+    """x - y · trunc(x / y), elementwise, exactly: the remainder with the sign of x.
+
+    Integers: the remainder by 0 is x. Raises TypeError for bools and complex numbers,
+    and different dtypes or shapes. Source: C11 7.12.10.1 (fmod).
+
+    >>> from tetrad import lax
+    >>> lax.rem(-7.0, 3.0)
+    Array(-1., dtype=float32)
+    """
+
+    accepts = "fui"
+    promote = "remainder"
+
+    def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        quotient = div(x, y)
+        whole = mul(sign(quotient), floor(abs(quotient)))
+        return scalar_like(x, 1), neg(whole)
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.rem(x, y)
+
+    hlo = "stablehlo.remainder"
+
+
+add = binary(Add)
+sub = binary(Sub)
+neg = unary(Neg)
+mul = binary(Mul)
+div = binary(Div)
+rem = binary(Rem)
+
+
+# ---------------------------------------------------------------------------------- extrema
+
+
+class Max(Binary):
+    """The larger of x and y, elementwise; NaN if one is NaN.
+
+    Complex numbers compare by real part, then imaginary part. The derivative is 1/2 for
+    each where they are equal. Raises TypeError for different dtypes or shapes. Source:
+    IEEE 754-2019, 9.6 (maximum).
+
+    >>> from tetrad import lax
+    >>> lax.max(1.0, 2.0)
+    Array(2., dtype=float32)
+    """
+
+    accepts = "fcuib"
+    commutes = True
+    promote = "maximum"
+
+    def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        return share(ans, x, y), share(ans, y, x)
+
+    def simplify(self, x: Any, y: Any) -> Any:
+        return x if x is y else None
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.max(x, y)
+
+    hlo = "stablehlo.maximum"
+
+
+class Min(Binary):
+    """The smaller of x and y, elementwise; NaN if one is NaN.
+
+    Complex numbers compare by real part, then imaginary part. The derivative is 1/2 for
+    each where they are equal. Raises TypeError for different dtypes or shapes. Source:
+    IEEE 754-2019, 9.6 (minimum).
+
+    >>> from tetrad import lax
+    >>> lax.min(1.0, 2.0)
+    Array(1., dtype=float32)
+    """
+
+    accepts = "fcuib"
+    commutes = True
+    promote = "minimum"
+
+    def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        return share(ans, x, y), share(ans, y, x)
+
+    def simplify(self, x: Any, y: Any) -> Any:
+        return x if x is y else None
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.min(x, y)
+
+    hlo = "stablehlo.minimum"
+
+
+def share(ans: Any, x: Any, other: Any) -> Any:
+    """1 where `ans` is `x`, 1/2 where it is also `other`, 0 elsewhere."""
+    zero, half, one = [scalar_like(ans, v) for v in (0.0, 0.5, 1.0)]
+    return select_n(eq(x, ans), zero, select_n(eq(other, ans), one, half))
+
+
+class Clamp(Elementwise):
+    """x held between `min` and `max`: min(max(x, `min`), `max`), elementwise.
+
+    Raises TypeError for different dtypes or shapes.
+    Source: https://openxla.org/stablehlo/spec#clamp
+
+    >>> from tetrad import lax
+    >>> lax.clamp(0.0, 1.5, 1.0)
+    Array(1., dtype=float32)
+    """
+
+    accepts = "fcuib"
+    promote = "clip"
+
+    def derivative(self, ans: Any, min: Any, x: Any, max: Any) -> tuple[Any, ...]:
+        zero, one = scalar_like(x, 0.0), scalar_like(x, 1.0)
+        return (
+            select_n(gt(min, x), zero, one),
+            select_n(bitwise_and(gt(x, min), lt(x, max)), zero, one),
+            select_n(lt(max, x), zero, one),
+        )
+
+    def scalar(self, block: Any, min: Any, x: Any, max: Any) -> Any:
+        return block.min(block.max(x, min), max)
+
+    hlo = "stablehlo.clamp"
+
+
+max = binary(Max)
+min = binary(Min)
+
+
+def clamp(min: Operand, x: Operand, max: Operand) -> Any:
+    return Clamp()(*operands("clamp", (min, x, max)))
+
+
+clamp.__doc__ = Clamp.__doc__
+
+
+class Abs(Unary):
+    """|x|, elementwise; the most negative integer stays as it is.
+
+    The derivative at 0 is 0. Of a complex number, its modulus, a real number. Raises
+    TypeError for bools. Source: IEEE 754-2019, 5.5.1.
+
+    >>> from tetrad import lax
+    >>> lax.abs(-1.5)
+    Array(1.5, dtype=float32)
+    """
+
+    accepts = "fui"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (sign(x),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.abs(x)
+
+    hlo = "stablehlo.abs"
+
+
+class Sign(Unary):
+    """-1, 0 or 1 with the sign of x; x / |x| of a complex number; NaN of NaN.
+
+    Keeps the sign of a zero. Raises TypeError for bools.
+    Source: https://openxla.org/stablehlo/spec#sign
+
+    >>> from tetrad import lax
+    >>> lax.sign(-2.5)
+    Array(-1., dtype=float32)
+    """
+
+    accepts = "fcui"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (None,)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.sign(x)
+
+    hlo = "stablehlo.sign"
+
+
+sign = unary(Sign)
+
+
+# ----------------------------------------------------------------------------------- powers
+
+
+class Square(Unary):
+    """x · x, elementwise; integers wrap. Raises TypeError for bools.
+
+    Source: the definition.
+
+    >>> from tetrad import lax
+    >>> lax.square(3.0)
+    Array(9., dtype=float32)
+    """
+
+    accepts = "fcui"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (mul(x, 2.0),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.mul(x, x)
+
+    def hlo(self, emit: Any, x: Any) -> Any:
+        return emit("stablehlo.multiply", x, x)
+
+
+class IntegerPow(Unary):
+    """x to the power of the integer y, known when the program is built.
+
+    A product of squares; of a negative y, its reciprocal. Raises TypeError for bools
+    and for negative powers of integers. Source: Knuth, TAOCP 2, 4.6.3.
+
+    >>> from tetrad import lax
+    >>> lax.integer_pow(2.0, 10)
+    Array(1024., dtype=float32)
+    """
+
+    y: int
+
+    accepts = "fcui"
+
+    def type(self, x: Aval) -> Aval:
+        if self.y < 0 and not x.inexact:
+            raise TypeError(
+                f"integers cannot be raised to negative powers, got {x.long_name()} to"
+                f" the power {self.y}. Convert to a float first: x.astype(float)"
+            )
+        return x
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        if self.y == 0:
+            return (None,)
+        if self.y == 1:
+            return (scalar_like(x, 1.0),)
+        return (mul(integer_pow(x, self.y - 1), float(self.y)),)
+
+    def simplify(self, x: Any) -> Any:
+        return x if self.y == 1 else None
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.integer_pow(x, self.y)
+
+    def expand(self, x: Any) -> Any:
+        power = None
+        rest = self.y if self.y >= 0 else -self.y
+        while rest:
+            if rest & 1:
+                power = x if power is None else mul(power, x)
+            rest >>= 1
+            x = square(x) if rest else x
+        if power is None:
+            return ones_like(x)
+        return div(scalar_like(x, 1), power) if self.y < 0 else power
+
+
+class Pow(Binary):
+    """x to the power y, elementwise.
+
+    NaN for negative x and fractional y. The derivative by y at x = 0 is 0. Raises
+    TypeError for integers and bools, and different shapes. Source: C11 7.12.7.4.
+
+    >>> from tetrad import lax
+    >>> lax.pow(2.0, 0.5)
+    Array(1.4142135, dtype=float32)
+    """
+
+    accepts = "fc"
+    promote = "power"
+
+    def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        zero, one = scalar_like(y, 0.0), scalar_like(y, 1.0)
+        constant = eq(y, zero)
+        # The power is kept away from 0 ** -1, whose own derivative would spoil others.
+        power = select_n(constant, y, one)
+        by_x = mul(power, pow(x, sub(power, one)))
+        base = select_n(eq(x, zero), x, one)
+        return select_n(constant, by_x, zero), mul(log(base), ans)
+
+    def simplify(self, x: Any, y: Any) -> Any:
+        return x if literal_is(y, 1) and aval_of(x).kind == "f" else None
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.pow(x, y)
+
+    hlo = "stablehlo.power"
+
+
+class Log(Unary):
+    """The natural logarithm of x, elementwise; NaN below 0, -inf at 0.
+
+    Of a complex number, the principal value. Raises TypeError for integers and bools.
+    Source: NIST DLMF 4.2.
+
+    >>> from tetrad import lax
+    >>> lax.log(1.0)
+    Array(0., dtype=float32)
+    """
+
+    accepts = "fc"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (reciprocal(x),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.log(x)
+
+    hlo = "stablehlo.log"
+
+
+class Sqrt(Unary):
+    """√x, elementwise; NaN below 0. Of a complex number, the root with real part >= 0.
+
+    Raises TypeError for integers and bools. Source: IEEE 754-2019, 5.4.1.
+
+    >>> from tetrad import lax
+    >>> lax.sqrt(4.0)
+    Array(2., dtype=float32)
+    """
+
+    accepts = "fc"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (div(scalar_like(x, 0.5), ans),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.sqrt(x)
+
+    hlo = "stablehlo.sqrt"
+
+
+class Rsqrt(Unary):
+    """1 / √x, elementwise. Raises TypeError for integers and bools.
+
+    Source: IEEE 754-2019, 9.2 (rSqrt).
+
+    >>> from tetrad import lax
+    >>> lax.rsqrt(4.0)
+    Array(0.5, dtype=float32)
+    """
+
+    accepts = "fc"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (mul(div(ans, x), -0.5),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.rsqrt(x)
+
+    hlo = "stablehlo.rsqrt"
+
+
+class Cbrt(Unary):
+    """The real cube root of x, elementwise. Raises TypeError for integers and bools.
+
+    Source: C11 7.12.7.1.
+
+    >>> from tetrad import lax
+    >>> lax.cbrt(-8.0)
+    Array(-2., dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (div(mul(ans, 1 / 3), x),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.cbrt(x)
+
+    hlo = "stablehlo.cbrt"
+
+
+square = unary(Square)
+log = unary(Log)
+sqrt = unary(Sqrt)
+rsqrt = unary(Rsqrt)
+cbrt = unary(Cbrt)
+_pow = binary(Pow)
+
+
+def pow(x: Operand, y: Operand) -> Any:
+    x, y = operands("pow", (x, y))
+    if aval_of(y).kind in "iu" and aval_of(x).inexact:
+        y = convert_element_type(y, aval_of(x).dtype)
+    return _pow(x, y)
+
+
+def integer_pow(x: Operand, y: int) -> Any:
+    return IntegerPow(y.__index__())(check_operand(x, "integer_pow"))
+
+
+def reciprocal(x: Operand) -> Any:
+    """1 / x, elementwise.
+
+    >>> from tetrad import lax
+    >>> lax.reciprocal(4.0)
+    Array(0.25, dtype=float32)
+    """
+    return integer_pow(x, -1)
+
+
+pow.__doc__ = Pow.__doc__
+integer_pow.__doc__ = IntegerPow.__doc__
+
+
+# --------------------------------------------------------------------------------- rounding
+
+
+class Floor(Unary):
+    """The largest integer not above x. Raises TypeError for all dtypes but floats.
+
+    Source: C11 7.12.9.2.
+
+    >>> from tetrad import lax
+    >>> lax.floor(-1.5)
+    Array(-2., dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (None,)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.floor(x)
+
+    hlo = "stablehlo.floor"
+
+
+class Ceil(Unary):
+    """The smallest integer not below x. Raises TypeError for all dtypes but floats.
+
+    Source: C11 7.12.9.1.
+
+    >>> from tetrad import lax
+    >>> lax.ceil(-1.5)
+    Array(-1., dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (None,)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.ceil(x)
+
+    hlo = "stablehlo.ceil"
+
+
+class RoundingMethod(enum.IntEnum):
+    """What `round` does with numbers halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+class Round(Unary):
+    """The nearest integer; halves go away from zero, or to the even neighbour.
+
+    Raises TypeError for all dtypes but floats. Source: IEEE 754-2019, 5.9.
+
+    >>> from tetrad import lax
+    >>> lax.round(2.5)
+    Array(3., dtype=float32)
+    """
+
+    rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (None,)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        if self.rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+            return block.round(x)
+        return block.round_away(x)
+
+    def hlo(self, emit: Any, x: Any) -> Any:
+        if self.rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+            return emit("stablehlo.round_nearest_even", x)
+        return emit("stablehlo.round_nearest_afz", x)
+
+
+floor = unary(Floor)
+ceil = unary(Ceil)
+
+
+def round(
+    x: Operand, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
+) -> Any:
+    return Round(RoundingMethod(rounding_method))(check_operand(x, "round"))
+
+
+round.__doc__ = Round.__doc__
+
+
+class Nextafter(Binary):
+    """The next float after `x1` in the direction of `x2`, elementwise.
+
+    Raises TypeError for all dtypes but floats, and different dtypes or shapes. Source:
+    C11 7.12.11.3.
+
+    >>> from tetrad import lax
+    >>> lax.nextafter(0.0, 1.0) > 0
+    Array(True, dtype=bool)
+    """
+
+    accepts = "f"
+    promote = "nextafter"
+
+    def scalar(self, block: Any, x1: Any, x2: Any) -> Any:
+        return block.nextafter(x1, x2)
+
+    hlo = "chlo.next_after"
+
+
+def nextafter(x1: Operand, x2: Operand) -> Any:
+    return Nextafter()(*operands("nextafter", (x1, x2)))
+
+
+nextafter.__doc__ = Nextafter.__doc__
+
+
+# -------------------------------------------------------------------------- complex numbers
+
+_PARTS = {
+    np.dtype(np.complex64): np.dtype(np.float32),
+    np.dtype(np.complex128): np.dtype(np.float64),
+}
+_WHOLE = {part: whole for whole, part in _PARTS.items()}
+
+
+class Real(Elementwise):
+    """The real part of complex x. Raises TypeError for other dtypes.
+
+    >>> from tetrad import lax
+    >>> lax.real(1 + 2j)
+    Array(1., dtype=float32)
+    """
+
+    accepts = "c"
+    linear = ((0,),)
+
+    def type(self, x: Aval) -> Aval:
+        return Aval(x.shape, _PARTS[x.dtype])
+
+    def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
+        return (complex(ct, scalar_like(ct, 0.0)),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.real(x)
+
+    hlo = "stablehlo.real"
+
+
+class Imag(Elementwise):
+    """The imaginary part of complex x. Raises TypeError for other dtypes.
+
+    >>> from tetrad import lax
+    >>> lax.imag(1 + 2j)
+    Array(2., dtype=float32)
+    """
+
+    accepts = "c"
+    linear = ((0,),)
+
+    def type(self, x: Aval) -> Aval:
+        return Aval(x.shape, _PARTS[x.dtype])
+
+    def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
+        return (complex(scalar_like(ct, 0.0), neg(ct)),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.imag(x)
+
+    hlo = "stablehlo.imag"
+
+
+class Complex(Elementwise):
+    """x + i·y of float32 or float64 x and y; TypeError for other dtypes.
+
+    >>> from tetrad import lax
+    >>> lax.complex(1.0, 2.0)
+    Array(1.+2.j, dtype=complex64)
+    """
+
+    accepts = "f"
+    linear = ((0, 1),)
+
+    def type(self, x: Aval, y: Aval) -> Aval:
+        part = self.common_dtype((x, y))
+        if part not in _WHOLE:
+            raise TypeError(
+                f"lax.complex takes float32 or float64 parts, got {x.long_name()}"
+            )
+        return Aval(self.common_shape((x, y)), _WHOLE[part])
+
+    def transpose(self, ct: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        return (
+            real(ct) if isinstance(x, Linear) else None,
+            imag(neg(ct)) if isinstance(y, Linear) else None,
+        )
+
+    def scalar(self, block: Any, x: Any, y: Any) -> Any:
+        return block.complex(x, y)
+
+    hlo = "stablehlo.complex"
+
+
+class Conj(Elementwise):
+    """The complex conjugate of x; a real x becomes complex.
+
+    Raises TypeError for integers and bools.
+
+    >>> from tetrad import lax
+    >>> lax.conj(1 + 2j)
+    Array(1.-2.j, dtype=complex64)
+    """
+
+    input_dtype: Any
+
+    accepts = "c"
+    linear = ((0,),)
+
+    def type(self, x: Aval) -> Aval:
+        return x
+
+    def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
+        return (Conj(self.input_dtype)(ct),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.conj(x)
+
+    def expand(self, x: Any) -> Any:
+        return complex(real(x), neg(imag(x)))
+
+
+class ComplexAbs(Elementwise):
+    """The modulus of a complex number."""
+
+    name = "abs"
+    accepts = "c"
+
+    def type(self, x: Aval) -> Aval:
+        return Aval(x.shape, _PARTS[x.dtype])
+
+    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        (x,), (t,) = primals, tangents
+        ans = self(x)
+        if t is None:
+            return ans, None
+        one = scalar_like(ans, 1.0)
+        size = select_n(eq(ans, scalar_like(ans, 0.0)), ans, one)
+        direction = div(conj(x), complex(size, scalar_like(size, 0.0)))
+        return ans, real(mul(t, direction))
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.abs(x)
+
+    hlo = "stablehlo.abs"
+
+
+real = unary(Real)
+imag = unary(Imag)
+complex = binary(Complex)
+_ABS = Abs()
+_COMPLEX_ABS = ComplexAbs()
+
+
+def conj(x: Operand) -> Any:
+    x = check_operand(x, "conj")
+    aval = aval_of(x)
+    if aval.kind == "f":
+        return complex(x, scalar_like(x, 0.0))
+    return Conj(aval.dtype)(x)
+
+
+def abs(x: Operand) -> Any:
+    x = check_operand(x, "abs")
+    return _COMPLEX_ABS(x) if aval_of(x).kind == "c" else _ABS(x)
+
+
+conj.__doc__ = Conj.__doc__
+abs.__doc__ = Abs.__doc__
+
+
+# --------------------------------------------------------------------------------- identity
+
+
+class Copy(Unary):
+    """The same values, as an array of its own.
+
+    >>> from tetrad import lax
+    >>> lax.full((), 1.0).copy()
+    Array(1., dtype=float32)
+    """
+
+    accepts = "fcuibK"
+    linear = ((0,),)
+
+    def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
+        return (ct,)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return x
+
+    def expand(self, x: Any) -> Any:
+        return x
+
+
+class StopGradient(Unary):
+    """The same values, with derivative zero."""
+
+    accepts = "fcuibK"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (None,)
+
+    def simplify(self, x: Any) -> Any:
+        return x if isinstance(x, Value) else None
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return x
+
+    def expand(self, x: Any) -> Any:
+        return x
+
+
+copy = unary(Copy)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The arrays in `x` (a pytree), as constants to differentiation.
+
+    >>> import tetrad as jax
+    >>> jax.grad(lambda x: x * jax.lax.stop_gradient(x))(3.0)
+    Array(3., dtype=float32)
+    """
+
+    def stop(leaf: Any) -> Any:
+        inexact = aval_of(check_operand(leaf, "stop_gradient")).inexact
+        return StopGradient()(leaf) if inexact else leaf
+
+    return tree.map(stop, x)
