@@ -1,0 +1,343 @@
+"""The operations behind `custom_jvp` and `custom_vjp`, and their rules over flat values.
+
+`CustomJvp` and `CustomVjp` are operations whose fields are Python functions over flat
+values. Run eagerly they are the primal function, so Python control flow works in it;
+when they are staged the primal function becomes a jaxpr (`Op.stage`), while the rules
+stay functions and run when a derivative is taken. `CustomLinear` is the linear map that
+a `custom_vjp` has for a derivative: it has a transpose, the user's `bwd`, and no forward
+evaluation.
+
+Read `JvpRule` and `VjpRules` (what a user states, over flat values), then `CustomOp`,
+`CustomJvp`, `CustomVjp`, `CustomLinear`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tetrad._src.control.call import axis_names, expand_mask, nonzero_mask
+from tetrad._src.control.signature import name_of
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import STATE, aval_of, base_trace
+from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
+from tetrad._src.core.op import Axis
+from tetrad._src.core.stage import stage
+from tetrad._src.ops.families import Call
+from tetrad._src.ops.views import zeros
+from tetrad._src.transforms.vmap import move_mapped, vmap_flat
+
+Flat = Callable[..., list[Any]]
+
+
+class Staged:
+    """A function that has been staged: it evaluates its jaxpr."""
+
+    __slots__ = ("jaxpr",)
+
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        self.jaxpr = jaxpr
+
+    def __call__(self, *args: Any) -> list[Any]:
+        return eval_jaxpr(self.jaxpr, args)
+
+
+def batched(fun: Flat, axis: Axis, args: Sequence[Any]) -> list[Any]:
+    """`fun` for all lanes; arguments and results are mapped at 0."""
+    outs, axes = vmap_flat(fun, axis, args, [0] * len(args))
+    return [move_mapped(axis, out, at, 0) for out, at in zip(outs, axes)]
+
+
+class JvpRule:
+    """A `defjvp` rule over flat values.
+
+    `run(primals, tangents)` gives results and their tangents; None is a tangent that is
+    zero. The first `consts` primals are values that the function closed over.
+    """
+
+    def __init__(self, fun: Any, user: Any, run: Any, consts: int = 0) -> None:
+        self.fun = fun
+        self.user = user
+        self.run = run
+        self.consts = consts
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        if any([t is not None for t in tangents[: self.consts]]):
+            raise closed_over(self.fun, "custom_jvp")
+        return self.run(primals, tangents)
+
+    def after(self, count: int) -> JvpRule:
+        """The rule for `count` closed-over values before the operands."""
+        run = self.run
+        return JvpRule(
+            self.fun, self.user, lambda p, t: run(p[count:], t[count:]), count
+        )
+
+    def over(self, axis: Axis) -> JvpRule:
+        """The rule for all lanes of `axis`; everything is mapped at 0."""
+        run = self.run
+
+        def run_lanes(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+            count = len(primals)
+            mask = nonzero_mask(tangents)
+            out_mask: list[bool] = []
+
+            def flat(*args: Any) -> list[Any]:
+                outs, found = run(args[:count], expand_mask(args[count:], mask))
+                out_mask[:] = nonzero_mask(found)
+                return [*outs, *[t for t in found if t is not None]]
+
+            live = [t for t in tangents if t is not None]
+            results = batched(flat, axis, [*primals, *live])
+            outs = results[: len(out_mask)]
+            return outs, expand_mask(results[len(out_mask) :], tuple(out_mask))
+
+        return JvpRule(self.fun, self.user, run_lanes, self.consts)
+
+
+class VjpRules:
+    """The `defvjp` rules over flat values.
+
+    `fwd(*primals)` gives results and residuals; `bwd(residuals, cotangents)` gives a
+    cotangent for each primal, None for zero. The first `consts` primals are values that
+    the function closed over.
+    """
+
+    def __init__(
+        self, fun: Any, user: tuple[Any, Any], fwd: Any, bwd: Any, consts: int = 0
+    ) -> None:
+        self.fun = fun
+        self.user = user
+        self.fwd = fwd
+        self.bwd = bwd
+        self.consts = consts
+
+    def after(self, count: int) -> VjpRules:
+        """The rules for `count` closed-over values before the operands."""
+        fwd, bwd = self.fwd, self.bwd
+        return VjpRules(
+            self.fun,
+            self.user,
+            lambda *args: fwd(*args[count:]),
+            lambda residuals, cts: [None] * count + bwd(residuals, cts),
+            count,
+        )
+
+    def over(self, axis: Axis) -> VjpRules:
+        """The rules for all lanes of `axis`; everything is mapped at 0."""
+        fwd, bwd = self.fwd, self.bwd
+
+        def fwd_lanes(*args: Any) -> Any:
+            count = 0
+
+            def flat(*xs: Any) -> list[Any]:
+                nonlocal count
+                outs, residuals = fwd(*xs)
+                count = len(outs)
+                return [*outs, *residuals]
+
+            results = batched(flat, axis, args)
+            return results[:count], results[count:]
+
+        def bwd_lanes(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            count = len(residuals)
+            mask: list[bool] = []
+
+            def flat(*xs: Any) -> list[Any]:
+                found = bwd(xs[:count], xs[count:])
+                mask[:] = nonzero_mask(found)
+                return [ct for ct in found if ct is not None]
+
+            results = batched(flat, axis, [*residuals, *cts])
+            return expand_mask(results, tuple(mask))
+
+        return VjpRules(self.fun, self.user, fwd_lanes, bwd_lanes, self.consts)
+
+
+def closed_over(fun: Any, kind: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"the {kind} function `{name_of(fun)}` closes over a value that is being"
+        " differentiated, but its rule says nothing about that value. Pass the value to"
+        f" `{name_of(fun)}` as an argument."
+    )
+
+
+class CustomOp(Call):
+    """A call of `fun` whose derivative is given."""
+
+    fun: Any
+
+    @property
+    def inlined(self) -> bool:
+        """Whether it may be replaced by its body, which it has once it is staged."""
+        return type(self.fun) is Staged
+
+    def __call__(self, *args: Any) -> Any:
+        if STATE.trace is base_trace():
+            return self.fun(*args)
+        return STATE.trace.process(self, args)
+
+    @property
+    def effects(self) -> frozenset[Any]:  # type: ignore[override]
+        return self.fun.jaxpr.effects if type(self.fun) is Staged else frozenset()
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return axis_names(self.fun.jaxpr) if type(self.fun) is Staged else ()
+
+    def jaxprs(self) -> tuple[Jaxpr, ...]:
+        return (self.fun.jaxpr,) if type(self.fun) is Staged else ()
+
+    def type(self, *avals: Aval) -> tuple[Aval, ...]:
+        if type(self.fun) is not Staged:
+            raise TypeError(f"{self.name} has not been staged yet")
+        outs: tuple[Aval, ...] = self.fun.jaxpr.out_avals
+        return outs
+
+    def structural(self) -> Any:
+        """Rules do not change what is computed, so they are no part of the key."""
+        if type(self.fun) is not Staged:
+            return (type(self), id(self.fun))
+        return (type(self), self.fun.jaxpr.structural_key())
+
+    def stage(self, *args: Any) -> Any:
+        """Stages `fun`; what it closes over becomes leading operands."""
+        if type(self.fun) is Staged:
+            return NotImplemented
+        jaxpr, consts = stage(self.fun, [aval_of(a) for a in args], self.label())
+        return self.closed(Staged(jaxpr), consts)(*consts, *args)
+
+    def closed(self, fun: Staged, consts: Sequence[Any]) -> CustomOp:
+        """The operation on `fun`, which takes `consts` before the operands."""
+        raise NotImplementedError
+
+    def label(self) -> str:
+        raise NotImplementedError
+
+    def expand(self, *args: Any) -> list[Any]:
+        result: list[Any] = self.fun(*args)
+        return result
+
+
+class CustomJvp(CustomOp):
+    """Calls `fun`; its derivative is `rule(primals, tangents)`, two flat lists."""
+
+    fun: Any
+    rule: Any
+
+    name = "custom_jvp_call"
+
+    def label(self) -> str:
+        return name_of(self.rule.fun)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {
+            "name": self.label(),
+            "call_jaxpr": self.fun.jaxpr,
+            "jvp": name_of(self.rule.user),
+            "symbolic_zeros": False,
+        }
+
+    def closed(self, fun: Staged, consts: Sequence[Any]) -> CustomOp:
+        return CustomJvp(fun, self.rule.after(len(consts)))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return self.rule(primals, tangents)
+
+    def batch(self, axis: Axis, *args: Any) -> list[Any]:
+        fun = self.fun
+        op = CustomJvp(lambda *xs: batched(fun, axis, xs), self.rule.over(axis))
+        result: list[Any] = op(*args)
+        return result
+
+
+class CustomVjp(CustomOp):
+    """Calls `fun`; reverse differentiation runs `rules.fwd` now, `rules.bwd` later."""
+
+    fun: Any
+    rules: Any
+
+    name = "custom_vjp_call"
+
+    def label(self) -> str:
+        return name_of(self.rules.fun)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {
+            "name": self.label(),
+            "bwd": name_of(self.rules.user[1]),
+            "call_jaxpr": self.fun.jaxpr,
+            "fwd": name_of(self.rules.user[0]),
+            "symbolic_zeros": False,
+        }
+
+    def closed(self, fun: Staged, consts: Sequence[Any]) -> CustomOp:
+        return CustomVjp(fun, self.rules.after(len(consts)))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        if any([t is not None for t in tangents[: self.rules.consts]]):
+            raise closed_over(self.rules.fun, "custom_vjp")
+        outs, residuals = self.rules.fwd(*primals)
+        avals = tuple([aval_of(out) for out in outs])
+        places = tuple([i for i, t in enumerate(tangents) if t is not None])
+        linear = CustomLinear(self.rules, avals, len(residuals), len(primals), places)
+        live = [t for t in tangents if t is not None]
+        out_tangents = linear(*residuals, *live)
+        return outs, [t if a.inexact else None for t, a in zip(out_tangents, avals)]
+
+    def batch(self, axis: Axis, *args: Any) -> list[Any]:
+        fun = self.fun
+        op = CustomVjp(lambda *xs: batched(fun, axis, xs), self.rules.over(axis))
+        result: list[Any] = op(*args)
+        return result
+
+
+class CustomLinear(Call):
+    """The derivative of a `custom_vjp` function, known by its transpose only.
+
+    Operands: residuals, then tangents of the primals at `places`.
+    """
+
+    rules: Any
+    out_avals: tuple[Aval, ...]
+    residuals: int
+    primals: int
+    places: tuple[int, ...]
+
+    name = "custom_lin"
+
+    def __call__(self, *args: Any) -> Any:
+        if STATE.trace is base_trace():
+            return self.expand(*args)
+        return STATE.trace.process(self, args)
+
+    def type(self, *avals: Aval) -> tuple[Aval, ...]:
+        return self.out_avals
+
+    def structural(self) -> Any:
+        return (type(self), id(self.rules), self.out_avals, self.places)
+
+    def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
+        given = [
+            zeros(aval) if ct is None else ct for ct, aval in zip(cts, self.out_avals)
+        ]
+        found = self.rules.bwd(args[: self.residuals], given)
+        return [None] * self.residuals + [found[i] for i in self.places]
+
+    def batch(self, axis: Axis, *args: Any) -> list[Any]:
+        avals = tuple([aval.mapped(axis.size) for aval in self.out_avals])
+        op = CustomLinear(
+            self.rules.over(axis), avals, self.residuals, self.primals, self.places
+        )
+        result: list[Any] = op(*args)
+        return result
+
+    def expand(self, *args: Any) -> list[Any]:
+        raise TypeError(
+            f"forward-mode differentiation (jvp, jacfwd, linearize) of"
+            f" `{name_of(self.rules.fun)}` is not possible: it is a custom_vjp function,"
+            " which only has a reverse-mode rule. Use grad, vjp or jacrev, or state its"
+            " derivative with custom_jvp, which serves both modes."
+        )

@@ -1,0 +1,190 @@
+"""What happens when Python asks a traced value for its number.
+
+`bool`, `int`, `operator.index` of a value that is being differentiated answer from its
+primal, since the derivative of what they give is zero. Everything else has no number
+yet: an error says which expression asked, under which transformation, and what to write
+instead. `install` puts these methods on `Tracer`.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NoReturn
+
+from tetrad._src.core.bind import STATE, Tracer
+from tetrad._src.core.stage import StageTracer
+from tetrad._src.transforms.jvp import JVPTracer
+from tetrad._src.transforms.linearize import LinearTracer
+from tetrad._src.transforms.vmap import BatchTracer
+from tetrad._src.util import errors
+
+
+def primal_of(x: Any) -> Any:
+    """The value behind a value that is being differentiated."""
+    while type(x) is LinearTracer or type(x) is JVPTracer:
+        x = x.primal
+    return x
+
+
+def transformation_of(x: Tracer) -> str:
+    """The transformation that has no number for `x`, in the user's word."""
+    kind = type(x)
+    if kind is BatchTracer:
+        return "vmap"
+    if kind is StageTracer:
+        return "jit"
+    return "grad" if kind is LinearTracer else "jvp"
+
+
+def _asked(x: Tracer) -> tuple[str, str]:
+    """The expression that asked for the number of `x`, and where."""
+    place = STATE.where or errors.user_frame()
+    if place is None:
+        return "a traced value", ""
+    expression = errors.expression_at(*place)
+    text = f"`{expression}`" if expression else "a traced value"
+    return text, f" at {errors.format_where(place)}"
+
+
+def _why(x: Tracer) -> str:
+    """Why there is no number, and where the value came from."""
+    kind = transformation_of(x)
+    made = getattr(x, "origin", None)
+    came = f" It was made at {errors.format_where(made)}." if made else ""
+    if kind == "vmap":
+        return (
+            f"under vmap it stands for all lanes at once ({x.aval.long_name()} in each"
+            f" lane).{came}"
+        )
+    if kind == "jit":
+        return (
+            f"under jit a value ({x.aval.long_name()}) stands for whatever it will be"
+            f" when the program runs.{came}"
+        )
+    return (
+        f"under {kind} the number alone ({x.aval.long_name()}) would lose the"
+        f" derivative.{came}"
+    )
+
+
+def _bool(self: Tracer) -> bool:
+    value = primal_of(self)
+    if not isinstance(value, Tracer):
+        return bool(value)
+    text, place = _asked(value)
+    raise errors.TracerBoolConversionError(
+        f"{text}{place} needs to be True or False while the function is traced, but"
+        f" {_why(value)}\nTo choose between values write jnp.where(condition, a, b); to"
+        " choose between computations, jax.lax.cond(condition, f, g, x); to loop,"
+        " jax.lax.while_loop. If the value selects the program, make the argument static:"
+        " jax.jit(f, static_argnums=...)."
+    )
+
+
+def _index(self: Tracer) -> int:
+    value = primal_of(self)
+    if not isinstance(value, Tracer):
+        return operator.index(value)
+    text, place = _asked(value)
+    raise errors.TracerIntegerConversionError(
+        f"{text}{place} needs a Python integer while the function is traced, but"
+        f" {_why(value)}\nIndex an array instead of a list (jnp.array(table)[i]), loop"
+        " with jax.lax.fori_loop, or make the argument static: jax.jit(f,"
+        " static_argnums=...)."
+    )
+
+
+def _no_number(x: Tracer, function: str, instead: str) -> NoReturn:
+    text, place = _asked(x)
+    raise errors.ConcretizationTypeError(
+        f"{text}{place} needs a number while the function is traced, but {_why(x)}\n"
+        f"{function} is not possible here: {instead}"
+    )
+
+
+def _int(self: Tracer) -> int:
+    value = primal_of(self)
+    if not isinstance(value, Tracer):
+        return int(value)
+    _no_number(
+        value,
+        "int()",
+        "write x.astype(int) to convert an array, or make the argument static:"
+        " jax.jit(f, static_argnums=...).",
+    )
+
+
+def _float(self: Tracer) -> NoReturn:
+    _no_number(
+        self,
+        "float()",
+        "write x.astype(float) to convert an array; leave it out if the value is one"
+        " already. To look at a value, jax.debug.print('{}', x).",
+    )
+
+
+def _complex(self: Tracer) -> NoReturn:
+    _no_number(self, "complex()", "write x.astype(complex) to convert an array.")
+
+
+def _tolist(self: Tracer) -> NoReturn:
+    _no_number(
+        self,
+        "tolist()",
+        "keep the array, and convert the result after the function has returned.",
+    )
+
+
+def _item(self: Tracer, *args: Any) -> Any:
+    value = primal_of(self)
+    if not isinstance(value, Tracer):
+        return value.item(*args)
+    _no_number(
+        value,
+        "item()",
+        "keep the array, and convert the result after the function has returned.",
+    )
+
+
+def _array(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
+    text, place = _asked(self)
+    raise errors.TracerArrayConversionError(
+        f"{text}{place} hands a traced value to NumPy, which needs its numbers, but"
+        f" {_why(self)}\nUse the function of jax.numpy of the same name, or"
+        " jax.pure_callback for code that must run in NumPy."
+    )
+
+
+def _repr(self: Tracer) -> str:
+    weak = "~" if self.aval.weak_type else ""
+    name = f"{weak}{self.aval.long_name()}"
+    if type(self) is BatchTracer:
+        whole = getattr(self.value, "aval", None)
+        batched = whole.long_name() if whole is not None else "?"
+        return f"VmapTracer(aval={name}, batched={batched})"
+    if type(self) is LinearTracer:
+        tangent = self.tangent.aval.short_name()
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
+    if type(self) is JVPTracer:
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+    return f"JitTracer({name})"
+
+
+METHODS = {
+    "__bool__": _bool,
+    "__int__": _int,
+    "__index__": _index,
+    "__float__": _float,
+    "__complex__": _complex,
+    "__array__": _array,
+    "__repr__": _repr,
+    "__str__": _repr,
+    "tolist": _tolist,
+    "item": _item,
+}
+
+
+def install() -> None:
+    """Puts the methods on every traced value."""
+    for name, method in METHODS.items():
+        setattr(Tracer, name, method)

@@ -1,0 +1,141 @@
+"""Transposition: a linear program run backwards, from cotangents of its outputs to
+cotangents of its inputs.
+
+In: equations in order, values for the inputs that are known, `Linear` for the others.
+Out: a cotangent for each linear input (None is zero). Equations without a linear
+operand are evaluated first; then each of the others, last to first, asks its operation
+for the cotangents of its linear operands. A value that is used several times sums what
+it gets. Nothing here recurses, so depth is no matter.
+
+Read `backward`, then `transpose_jaxpr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tetrad._src.core.bind import STATE, aval_of
+from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from tetrad._src.core.op import Kind, Linear
+from tetrad._src.core.stage import restage
+from tetrad._src.ops.arithmetic import add
+from tetrad._src.ops.views import reduce_sum, zeros
+from tetrad._src.transforms.linearize import Tape, split_jaxpr
+from tetrad._src.util.memo import memo_on_first
+
+
+def backward(
+    eqns: Sequence[Eqn],
+    env: dict[Var, Any],
+    outs: Sequence[Atom],
+    cotangents: Sequence[Any],
+) -> dict[Var, Any]:
+    """Cotangents of the linear inputs that have one that is not zero.
+
+    `env` gives the inputs: values, or `Linear`. `cotangents` belong to `outs`; None is
+    zero.
+    """
+    linear: list[tuple[Eqn, list[Any]]] = []
+    outside = STATE.where
+    try:
+        for eqn in eqns:
+            args = [v.val if type(v) is Literal else env[v] for v in eqn.ins]  # type: ignore[index]
+            if any([type(a) is Linear for a in args]):
+                for var in eqn.outs:
+                    env[var] = Linear(var.aval)
+                linear.append((eqn, args))
+                continue
+            STATE.where = eqn.where or outside
+            results = eqn.op(*args)
+            env.update(zip(eqn.outs, results if eqn.op.multiple else (results,)))
+        sums: dict[Var, Any] = {}
+        for atom, cotangent in zip(outs, cotangents):
+            if type(atom) is Var and type(env[atom]) is Linear:
+                _accumulate(sums, atom, cotangent)
+        while linear:
+            eqn, args = linear.pop()
+            STATE.where = eqn.where or outside
+            _transpose_equation(eqn, args, sums)
+        return sums
+    finally:
+        STATE.where = outside
+
+
+def _accumulate(sums: dict[Var, Any], var: Var, cotangent: Any) -> None:
+    if cotangent is not None:
+        before = sums.get(var)
+        sums[var] = cotangent if before is None else add(before, cotangent)
+
+
+def _transpose_equation(eqn: Eqn, args: Sequence[Any], sums: dict[Var, Any]) -> None:
+    op = eqn.op
+    given = [sums.pop(v, None) for v in eqn.outs]
+    if all([ct is None for ct in given]):
+        return
+    if op.transpose is None:
+        raise NotImplementedError(
+            f"`{op.name}` has no transposition rule, so it cannot be differentiated in"
+            " reverse mode. Use `jvp` or `jacfwd`, or give the surrounding function its"
+            " derivative with `custom_vjp`."
+        )
+    results = op.transpose(given if op.multiple else given[0], *args)
+    for atom, arg, cotangent in zip(eqn.ins, args, results):
+        if cotangent is None or type(arg) is not Linear:
+            continue
+        if op.kind is Kind.ELEMENTWISE:
+            aval = aval_of(cotangent)
+            if aval.shape != arg.aval.shape:
+                cotangent = reduce_sum(cotangent, tuple(range(aval.ndim)))
+        _accumulate(sums, atom, cotangent)  # type: ignore[arg-type]
+
+
+def transpose_tape(tape: Tape, cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents of the inputs of `tape`; `cotangents[i]` belongs to output i."""
+    env: dict[Var, Any] = dict(tape.consts)
+    for var in tape.ins:
+        env[var] = Linear(var.aval)
+    outs = []
+    given = []
+    for out, cotangent in zip(tape.outs, cotangents):
+        if out is not None and cotangent is not None:
+            outs.append(out)
+            given.append(cotangent)
+    sums = backward(tape.eqns, env, outs, given)
+    return [sums.get(var) for var in tape.ins]
+
+
+@memo_on_first
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
+) -> Jaxpr:
+    """The transpose of `jaxpr` with regard to its `linear` inputs.
+
+    It takes (the other inputs, cotangents of the outputs in `nonzero`) and gives a
+    cotangent for each linear input, zeros included.
+    """
+    linear_avals = [a for a, on in zip(jaxpr.in_avals, linear) if on]
+    value_avals = [a for a, on in zip(jaxpr.in_avals, linear) if not on]
+    ct_avals = [a for a, on in zip(jaxpr.out_avals, nonzero) if on]
+    count = len(value_avals)
+
+    def run(*args: Any) -> list[Any]:
+        # The body of a checkpoint still holds its primal part: split it off first.
+        parts = split_jaxpr(jaxpr, linear)
+        known = eval_jaxpr(parts.known, args[:count])
+        residuals = known[parts.unknown_out.count(False) :]
+        given = iter(args[count:])
+        cotangents = [next(given) if on else None for on in nonzero]
+        later = parts.unknown
+        env: dict[Var, Any] = dict(zip(later.ins, residuals))
+        ins = later.ins[len(residuals) :]
+        for var in ins:
+            env[var] = Linear(var.aval)
+        reached = [ct for ct, u in zip(cotangents, parts.unknown_out) if u]
+        sums = backward(later.eqns, env, later.outs, reached)
+        return [
+            zeros(aval) if sums.get(var) is None else sums[var]
+            for var, aval in zip(ins, linear_avals)
+        ]
+
+    return restage(run, value_avals + ct_avals, jaxpr.name)
