@@ -4,8 +4,8 @@
 On the way it asks, in this order: the memory cache, the disk cache (`native_cache`),
 the compiler (`native_llvm`); objects are loaded by `native_elf` on Linux x86-64 and by
 LLVM's LLJIT elsewhere. Names that the text declares but does not define are looked up
-in a table (`define_symbol`), then by resolvers registered for a prefix, then in the C
-and mathematics libraries. Read `assemble`, `_produce`, `_load`.
+in a table (`define_symbol`), then by resolvers registered for a prefix, then among our
+own conversions (`native_builtins`), then in the C and mathematics libraries. Read `assemble`, `_produce`, `_load`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tetrad._src.cpu import native_cache, native_elf, native_host, native_llvm
+from tetrad._src.cpu import (
+    native_builtins,
+    native_cache,
+    native_elf,
+    native_host,
+    native_llvm,
+)
 
 CompileError = native_llvm.CompileError
 LoadError = native_elf.LoadError
@@ -149,6 +155,10 @@ def lookup_symbol(name: str) -> int:
             if address:
                 _symbols[name] = address
                 return address
+    if name in native_builtins.NAMES:
+        code = assemble(native_builtins.text(), native_builtins.NAMES).pin()
+        _symbols.update(code.symbols)
+        return code[name]
     for library in _system_libraries():
         try:
             entry = getattr(library, name)

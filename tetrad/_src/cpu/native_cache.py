@@ -9,6 +9,7 @@ when the directory outgrows its limit. Nothing here ever fails: the cache is a h
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -84,10 +85,8 @@ def read(key: bytes) -> bytes | None:
     if data is None:
         _remove(path)
     elif time.time() - modified > TOUCH_AFTER:
-        try:
+        with contextlib.suppress(OSError):
             os.utime(path)
-        except OSError:
-            pass
     return data
 
 
@@ -156,7 +155,5 @@ def _checksum(data: bytes) -> bytes:
 
 
 def _remove(path: str) -> None:
-    try:
+    with contextlib.suppress(OSError):
         os.unlink(path)
-    except OSError:
-        pass

@@ -8,6 +8,7 @@ of its own, outside that lock, so that several threads compile at the same time.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib
@@ -69,10 +70,9 @@ def after_fork(in_child: bool) -> None:
         _setup_lock = threading.Lock()
     lock = _llvmlite_lock()
     if lock is not None:
-        try:
+        # It is not ours if llvmlite was imported in between.
+        with contextlib.suppress(RuntimeError):
             lock.release()
-        except RuntimeError:
-            pass  # llvmlite was imported in between
 
 
 def target() -> Target:
