@@ -1,0 +1,200 @@
+"""Special functions: error functions, gamma functions; and reduced precision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tetrad._src.ops.arithmetic import mul, neg, square
+from tetrad._src.ops.families import Operand, Unary, check_operand, unary
+from tetrad._src.ops.transcendental import exp
+
+
+class Erf(Unary):
+    """2/√π · ∫₀ˣ exp(-t²) dt, elementwise.
+
+    Raises TypeError for all dtypes but floats. Source: NIST DLMF 7.2.1.
+
+    >>> from tetrad import lax
+    >>> lax.erf(0.0)
+    Array(0., dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (mul(exp(neg(square(x))), 2 / math.sqrt(math.pi)),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.erf(x)
+
+    hlo = "chlo.erf"
+
+
+class Erfc(Unary):
+    """1 - erf(x), elementwise, accurate where that is small.
+
+    Raises TypeError for all dtypes but floats. Source: NIST DLMF 7.2.2.
+
+    >>> from tetrad import lax
+    >>> lax.erfc(0.0)
+    Array(1., dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.erfc(x)
+
+    hlo = "chlo.erfc"
+
+
+class ErfInv(Unary):
+    """The y with erf(y) = x, elementwise; ±inf at ±1, NaN beyond.
+
+    Raises TypeError for all dtypes but floats. Source: NIST DLMF 7.17.
+
+    >>> from tetrad import lax
+    >>> lax.erf_inv(0.0)
+    Array(0., dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (mul(exp(square(ans)), math.sqrt(math.pi) / 2),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.erf_inv(x)
+
+    hlo = "chlo.erf_inv"
+
+
+class Lgamma(Unary):
+    """log |Γ(x)|, elementwise; inf at 0 and the negative integers.
+
+    Raises TypeError for all dtypes but floats. Source: NIST DLMF 5.2.
+
+    >>> from tetrad import lax
+    >>> lax.lgamma(1.0)
+    Array(0., dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (digamma(x),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.lgamma(x)
+
+    hlo = "chlo.lgamma"
+
+
+class Digamma(Unary):
+    """Γ'(x) / Γ(x), elementwise; NaN at the negative integers.
+
+    Raises TypeError for all dtypes but floats. Source: NIST DLMF 5.2.2.
+
+    >>> from tetrad import lax
+    >>> lax.digamma(1.0)
+    Array(-0.5772157, dtype=float32)
+    """
+
+    accepts = "f"
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return block.digamma(x)
+
+    hlo = "chlo.digamma"
+
+
+erf = unary(Erf)
+erfc = unary(Erfc)
+erf_inv = unary(ErfInv)
+lgamma = unary(Lgamma)
+digamma = unary(Digamma)
+
+
+# Bits of exponent and mantissa of the floats, by the builder's names.
+_FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+
+
+class ReducePrecision(Unary):
+    """x rounded to a float of fewer exponent and mantissa bits, in its own dtype.
+
+    To nearest, ties to even. What is too large becomes infinite, what would be
+    subnormal becomes zero. Raises TypeError for all dtypes but floats.
+    Source: https://openxla.org/stablehlo/spec#reduce_precision
+
+    >>> from tetrad import lax
+    >>> lax.reduce_precision(1.3, exponent_bits=8, mantissa_bits=2)
+    Array(1.25, dtype=float32)
+    """
+
+    exponent_bits: int
+    mantissa_bits: int
+
+    accepts = "f"
+    linear = ((0,),)
+
+    def type(self, x: Any) -> Any:
+        if self.exponent_bits < 1 or self.mantissa_bits < 0:
+            raise ValueError(
+                "lax.reduce_precision needs exponent_bits >= 1 and mantissa_bits >= 0,"
+                f" got {self.exponent_bits} and {self.mantissa_bits}"
+            )
+        return x
+
+    def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
+        return (self(ct),)
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        own_exponent, own_mantissa = _FORMATS[x.type]
+        wide = x if x.type in ("f32", "f64") else block.convert(x, "f32")
+        exponent, mantissa = _FORMATS[wide.type]
+        bits = block.bitcast(wide, "u32" if wide.type == "f32" else "u64")
+        if self.mantissa_bits < own_mantissa:
+            bits = self._round(block, bits, mantissa - self.mantissa_bits)
+        if self.exponent_bits < own_exponent:
+            bits = self._limit(block, bits, exponent, mantissa)
+        result = block.bitcast(bits, wide.type)
+        result = block.select(block.ne(wide, wide), wide, result)
+        return result if wide is x else block.convert(result, x.type)
+
+    def _round(self, block: Any, bits: Any, cut: int) -> Any:
+        """Rounds away the lowest `cut` bits; a carry goes into the exponent."""
+        last = block.and_(block.shift_right_logical(bits, cut), 1)
+        rounded = block.add(bits, block.add(last, (1 << (cut - 1)) - 1))
+        return block.shift_left(block.shift_right_logical(rounded, cut), cut)
+
+    def _limit(self, block: Any, bits: Any, exponent: int, mantissa: int) -> Any:
+        """Overflow to infinity and underflow to zero, with the sign."""
+        infinity = ((1 << exponent) - 1) << mantissa
+        sign = block.and_(bits, 1 << (exponent + mantissa))
+        power = block.and_(bits, infinity)
+        bias = (1 << (exponent - 1)) - 1
+        reduced_bias = (1 << (self.exponent_bits - 1)) - 1
+        large = block.gt(power, (bias + reduced_bias) << mantissa)
+        small = block.le(power, (bias - reduced_bias) << mantissa)
+        bits = block.select(large, block.or_(sign, infinity), bits)
+        return block.select(small, sign, bits)
+
+    def hlo(self, emit: Any, x: Any) -> Any:
+        return emit(
+            "stablehlo.reduce_precision",
+            x,
+            exponent_bits=self.exponent_bits,
+            mantissa_bits=self.mantissa_bits,
+        )
+
+
+def reduce_precision(x: Operand, exponent_bits: int, mantissa_bits: int) -> Any:
+    op = ReducePrecision(exponent_bits.__index__(), mantissa_bits.__index__())
+    return op(check_operand(x, "reduce_precision"))
+
+
+reduce_precision.__doc__ = ReducePrecision.__doc__

@@ -1,0 +1,114 @@
+"""`tetrad.lax`: the operations themselves; names and meanings are those of `jax.lax`.
+
+Stricter than `tetrad.numpy`: dtypes must agree, and shapes too unless an operand is a
+scalar.
+"""
+
+# Arithmetic
+from tetrad._src.ops.arithmetic import abs as abs
+from tetrad._src.ops.arithmetic import add as add
+from tetrad._src.ops.arithmetic import cbrt as cbrt
+from tetrad._src.ops.arithmetic import ceil as ceil
+from tetrad._src.ops.arithmetic import clamp as clamp
+from tetrad._src.ops.arithmetic import complex as complex
+from tetrad._src.ops.arithmetic import conj as conj
+from tetrad._src.ops.arithmetic import copy as copy
+from tetrad._src.ops.arithmetic import div as div
+from tetrad._src.ops.arithmetic import floor as floor
+from tetrad._src.ops.arithmetic import imag as imag
+from tetrad._src.ops.arithmetic import integer_pow as integer_pow
+from tetrad._src.ops.arithmetic import log as log
+from tetrad._src.ops.arithmetic import max as max
+from tetrad._src.ops.arithmetic import min as min
+from tetrad._src.ops.arithmetic import mul as mul
+from tetrad._src.ops.arithmetic import neg as neg
+from tetrad._src.ops.arithmetic import nextafter as nextafter
+from tetrad._src.ops.arithmetic import pow as pow
+from tetrad._src.ops.arithmetic import real as real
+from tetrad._src.ops.arithmetic import reciprocal as reciprocal
+from tetrad._src.ops.arithmetic import rem as rem
+from tetrad._src.ops.arithmetic import round as round
+from tetrad._src.ops.arithmetic import RoundingMethod as RoundingMethod
+from tetrad._src.ops.arithmetic import rsqrt as rsqrt
+from tetrad._src.ops.arithmetic import sign as sign
+from tetrad._src.ops.arithmetic import sqrt as sqrt
+from tetrad._src.ops.arithmetic import square as square
+from tetrad._src.ops.arithmetic import stop_gradient as stop_gradient
+from tetrad._src.ops.arithmetic import sub as sub
+
+# Exponentials, trigonometry
+from tetrad._src.ops.transcendental import acos as acos
+from tetrad._src.ops.transcendental import acosh as acosh
+from tetrad._src.ops.transcendental import asin as asin
+from tetrad._src.ops.transcendental import asinh as asinh
+from tetrad._src.ops.transcendental import atan as atan
+from tetrad._src.ops.transcendental import atan2 as atan2
+from tetrad._src.ops.transcendental import atanh as atanh
+from tetrad._src.ops.transcendental import cos as cos
+from tetrad._src.ops.transcendental import cosh as cosh
+from tetrad._src.ops.transcendental import exp as exp
+from tetrad._src.ops.transcendental import exp2 as exp2
+from tetrad._src.ops.transcendental import expm1 as expm1
+from tetrad._src.ops.transcendental import log1p as log1p
+from tetrad._src.ops.transcendental import logistic as logistic
+from tetrad._src.ops.transcendental import sin as sin
+from tetrad._src.ops.transcendental import sinh as sinh
+from tetrad._src.ops.transcendental import tan as tan
+from tetrad._src.ops.transcendental import tanh as tanh
+
+# Special functions
+from tetrad._src.ops.special import digamma as digamma
+from tetrad._src.ops.special import erf as erf
+from tetrad._src.ops.special import erf_inv as erf_inv
+from tetrad._src.ops.special import erfc as erfc
+from tetrad._src.ops.special import lgamma as lgamma
+from tetrad._src.ops.special import reduce_precision as reduce_precision
+
+# Comparison, selection, bits
+from tetrad._src.ops.compare import bitwise_and as bitwise_and
+from tetrad._src.ops.compare import bitwise_not as bitwise_not
+from tetrad._src.ops.compare import bitwise_or as bitwise_or
+from tetrad._src.ops.compare import bitwise_xor as bitwise_xor
+from tetrad._src.ops.compare import clz as clz
+from tetrad._src.ops.compare import eq as eq
+from tetrad._src.ops.compare import ge as ge
+from tetrad._src.ops.compare import gt as gt
+from tetrad._src.ops.compare import is_finite as is_finite
+from tetrad._src.ops.compare import le as le
+from tetrad._src.ops.compare import lt as lt
+from tetrad._src.ops.compare import ne as ne
+from tetrad._src.ops.compare import population_count as population_count
+from tetrad._src.ops.compare import select as select
+from tetrad._src.ops.compare import select_n as select_n
+from tetrad._src.ops.compare import shift_left as shift_left
+from tetrad._src.ops.compare import shift_right_arithmetic as shift_right_arithmetic
+from tetrad._src.ops.compare import shift_right_logical as shift_right_logical
+
+# Conversion
+from tetrad._src.ops.convert import bitcast_convert_type as bitcast_convert_type
+from tetrad._src.ops.convert import convert_element_type as convert_element_type
+
+# Shapes
+from tetrad._src.ops.views import broadcast as broadcast
+from tetrad._src.ops.views import broadcast_in_dim as broadcast_in_dim
+from tetrad._src.ops.views import broadcasted_iota as broadcasted_iota
+from tetrad._src.ops.views import expand_dims as expand_dims
+from tetrad._src.ops.views import full as full
+from tetrad._src.ops.views import full_like as full_like
+from tetrad._src.ops.views import iota as iota
+from tetrad._src.ops.views import reduce_sum as reduce_sum
+from tetrad._src.ops.views import reshape as reshape
+from tetrad._src.ops.views import rev as rev
+from tetrad._src.ops.views import squeeze as squeeze
+from tetrad._src.ops.views import transpose as transpose
+from tetrad._src.ops.views import zeros_like as zeros_like
+
+# Parts of arrays
+from tetrad._src.ops.slices import concatenate as concatenate
+from tetrad._src.ops.slices import index_in_dim as index_in_dim
+from tetrad._src.ops.slices import pad as pad
+from tetrad._src.ops.slices import slice as slice
+from tetrad._src.ops.slices import slice_in_dim as slice_in_dim
+from tetrad._src.ops.slices import split as split
+from tetrad._src.ops.slices import stack as stack
+from tetrad._src.ops.slices import unstack as unstack
