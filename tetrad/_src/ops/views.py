@@ -154,7 +154,7 @@ def expand_dims(array: Operand, dimensions: Sequence[int]) -> Any:
 class ReduceSum(Reduce):
     """Sums over `axes`, which the result does not have.
 
-    Integers wrap; floats of 16 bits are accumulated in float32.
+    Integers wrap. Raises TypeError for bools, ValueError for axes that are not there.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
@@ -182,14 +182,17 @@ class ReduceSum(Reduce):
     def simplify(self, operand: Any) -> Any:
         return None if self.axes else operand
 
-    def initial(self, block: Any, type: str) -> Any:
-        return block.constant(0, type)
+    def initial(self, block: Any, type: str) -> tuple[Any, ...]:
+        return (block.constant(0, type),)
 
-    def step(self, block: Any, state: Any, x: Any, index: Any) -> Any:
-        return block.add(state, x)
+    def step(self, block: Any, state: Any, x: Any, index: Any) -> tuple[Any, ...]:
+        return (block.add(state[0], x),)
 
-    def merge(self, block: Any, a: Any, b: Any) -> Any:
-        return block.add(a, b)
+    def merge(self, block: Any, state: Any, other: Any) -> tuple[Any, ...]:
+        return (block.add(state[0], other[0]),)
+
+    def finish(self, block: Any, state: Any) -> Any:
+        return state[0]
 
     hlo = "stablehlo.add"
 
