@@ -1,0 +1,353 @@
+"""Products of arrays summed over common axes: matrix products in every form.
+
+What comes in: two arrays, and which of their axes are summed over together and which
+run along together. What goes out: an array with the common axes first, then what is left
+of the left operand, then what is left of the right one.
+
+Read `Precision` and `DotGeneral`; then the public functions.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import aval_of
+from tetrad._src.core.op import Axis, Kind, Linear, Op
+from tetrad._src.ops.convert import canonical, convert_element_type
+from tetrad._src.ops.families import Operand, check_operand
+from tetrad._src.ops.shape import ints, moveaxis, transpose, up
+from tetrad._src.util import dtypes
+
+Axes = tuple[int, ...]
+
+
+class Precision(enum.Enum):
+    """How exactly an accelerator computes products of float32.
+
+    Our CPU computes them exactly as the dtype says, whatever is asked for.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __repr__(self) -> str:
+        return f"Precision.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_PRECISIONS = {
+    "default": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+}
+
+
+def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
+    """What users may give as a precision, as one precision for each operand."""
+    if precision is None:
+        return None
+    if isinstance(precision, Precision):
+        return precision, precision
+    if isinstance(precision, str) and precision in _PRECISIONS:
+        return _PRECISIONS[precision], _PRECISIONS[precision]
+    if isinstance(precision, (tuple, list)) and len(precision) == 2:
+        left, right = map(canonical_precision, precision)
+        default = Precision.DEFAULT
+        return (left[0] if left else default, right[0] if right else default)
+    raise ValueError(
+        f"precision must be None, a lax.Precision, one of {sorted(_PRECISIONS)}, or a"
+        f" pair of these; got {precision!r}"
+    )
+
+
+class DotDimensions(tuple[Any, ...]):
+    """((lhs contracting, rhs contracting), (lhs batch, rhs batch)): tuples of axes."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        (lc, rc), (lb, rb) = self
+        return f"(({list(lc)}, {list(rc)}), ({list(lb)}, {list(rb)}))"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DotDimensions, (tuple(self),)
+
+
+class DotGeneral(Op):
+    """The sum of products of two arrays over common axes.
+
+    out[b, i, j] = Σₖ lhs[b, i, k] · rhs[b, j, k], where k stands for the contracting
+    axes of both, b for the batch axes, i and j for the axes that are left. For bool,
+    sum is or and product is and. `preferred_element_type` is the dtype of the sum and
+    of the result. Raises TypeError if dtypes or the extents of paired axes differ, or if
+    an axis does not exist or is named twice.
+    Source: https://openxla.org/stablehlo/spec#dot_general
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> lax.dot_general(x, x, (((1,), (1,)), ((), ())))
+    Array([[ 5., 11.],
+           [11., 25.]], dtype=float32)
+    """
+
+    dimension_numbers: DotDimensions
+    precision: tuple[Precision, Precision] | None = None
+    preferred_element_type: Any = None
+
+    kind = Kind.CONTRACT
+    accepts = "fcuib"
+    linear = ((0,), (1,))
+    aligned = False
+
+    @property
+    def hidden(self) -> tuple[str, ...]:  # type: ignore[override]
+        names = ("precision", "preferred_element_type")
+        return tuple([name for name in names if getattr(self, name) is None])
+
+    def axes(self) -> tuple[Axes, Axes, Axes, Axes]:
+        """Contracting axes of lhs and of rhs, batch axes of lhs and of rhs."""
+        (lc, rc), (lb, rb) = self.dimension_numbers
+        return lc, rc, lb, rb
+
+    def type(self, lhs: Aval, rhs: Aval) -> Aval:
+        lc, rc, lb, rb = self.axes()
+        _check_axes(lhs, "lhs", lc, lb)
+        _check_axes(rhs, "rhs", rc, rb)
+        _check_pairs(lhs, rhs, "contracting", lc, rc)
+        _check_pairs(lhs, rhs, "batch", lb, rb)
+        if lhs.dtype != rhs.dtype:
+            raise TypeError(
+                "dot_general needs operands of one dtype, got"
+                f" {lhs.long_name()} and {rhs.long_name()}"
+            )
+        dtype = self.preferred_element_type or lhs.dtype
+        if lhs.kind == "c" and dtypes.kind(dtype) != "c":
+            raise TypeError(
+                f"dot_general: preferred_element_type={dtype.name} cannot hold the"
+                f" product of {lhs.dtype.name} arrays"
+            )
+        batch = [lhs.shape[i] for i in lb]
+        left = [lhs.shape[i] for i in _free(lhs.ndim, lc, lb)]
+        right = [rhs.shape[i] for i in _free(rhs.ndim, rc, rb)]
+        return Aval(batch + left + right, dtype)
+
+    def transpose(self, ct: Any, lhs: Any, rhs: Any) -> tuple[Any, Any]:
+        lc, rc, lb, rb = self.axes()
+        left, right = _aval(lhs), _aval(rhs)
+        left_free = _free(left.ndim, lc, lb)
+        right_free = _free(right.ndim, rc, rb)
+        first = len(lb) + len(left_free)
+        ct_left = tuple(range(len(lb), first))
+        ct_right = tuple(range(first, first + len(right_free)))
+        ct_lhs = ct_rhs = None
+        if isinstance(lhs, Linear):
+            mine, other = (left_free, lc, lb), (right_free, rc, rb)
+            ct_lhs = self._cotangent(ct, ct_right, rhs, left, mine, other)
+        if isinstance(rhs, Linear):
+            mine, other = (right_free, rc, rb), (left_free, lc, lb)
+            ct_rhs = self._cotangent(ct, ct_left, lhs, right, mine, other)
+        return ct_lhs, ct_rhs
+
+    def _cotangent(
+        self,
+        ct: Any,
+        ct_other_free: Axes,
+        other: Any,
+        aval: Aval,
+        mine: tuple[Axes, Axes, Axes],
+        others: tuple[Axes, Axes, Axes],
+    ) -> Any:
+        """The cotangent of one operand: ct times the other one, summed over its free axes.
+
+        The product is taken in the order that gives the operand's own order of axes, if
+        there is one; otherwise a transpose follows.
+        """
+        free, contract, batch = mine
+        other_free, other_contract, other_batch = others
+        ct_batch = tuple(range(len(batch)))
+        dtype = aval_of(ct).dtype
+        other = convert_element_type(other, dtype, aval_of(other).weak_type)
+        # The other operand's contracting axes come out in its own order.
+        paired = [contract[other_contract.index(k)] for k in sorted(other_contract)]
+        ct_first = [*batch, *free, *paired]
+        other_first = [*batch, *paired, *free]
+        if other_first == sorted(other_first) != ct_first:
+            dims = DotDimensions(
+                ((other_free, ct_other_free), (other_batch, ct_batch))
+            )
+            out = DotGeneral(dims, self.precision)(other, ct)
+        else:
+            dims = DotDimensions(
+                ((ct_other_free, other_free), (ct_batch, other_batch))
+            )
+            out = DotGeneral(dims, self.precision)(ct, other)
+            order = tuple([ct_first.index(i) for i in range(aval.ndim)])
+            out = transpose(out, order)
+        return convert_element_type(out, aval.dtype, aval_of(out).weak_type)
+
+    def batch(self, axis: Axis, mapped: Sequence[bool], lhs: Any, rhs: Any) -> Any:
+        lc, rc, lb, rb = self.axes()
+        both = mapped[0] and mapped[1]
+        if mapped[0]:
+            lc, lb = up(lc), up(lb)
+        if mapped[1]:
+            rc, rb = up(rc), up(rb)
+        if both:
+            return self._with(lc, rc, (0, *lb), (0, *rb))(lhs, rhs)
+        # The mapped axis is a free one: it comes out first among its operand's.
+        op = self._with(lc, rc, lb, rb)
+        batch = len(lb)
+        if mapped[0]:
+            return moveaxis(op(lhs, rhs), batch, 0)
+        left_free = aval_of(lhs).ndim - len(lc) - batch
+        right_free = aval_of(rhs).ndim - len(rc) - batch
+        if right_free == 1:
+            return moveaxis(op.swapped()(rhs, lhs), batch, 0)
+        return moveaxis(op(lhs, rhs), batch + left_free, 0)
+
+    def _with(self, lc: Axes, rc: Axes, lb: Axes, rb: Axes) -> DotGeneral:
+        dims = DotDimensions(((lc, rc), (lb, rb)))
+        return DotGeneral(dims, self.precision, self.preferred_element_type)
+
+    def swapped(self) -> DotGeneral:
+        """The same product with its operands in the other order."""
+        lc, rc, lb, rb = self.axes()
+        dims = DotDimensions(((rc, lc), (rb, lb)))
+        precision = self.precision and (self.precision[1], self.precision[0])
+        return DotGeneral(dims, precision, self.preferred_element_type)
+
+    def kernel(self, lhs: Aval, rhs: Aval) -> tuple[str, Any]:
+        """("dot", (lhs contracting, rhs contracting, lhs batch, rhs batch))."""
+        return "dot", self.axes()
+
+
+def _free(ndim: int, contract: Axes, batch: Axes) -> Axes:
+    return tuple([i for i in range(ndim) if i not in contract and i not in batch])
+
+
+def _aval(x: Any) -> Aval:
+    return x.aval if isinstance(x, Linear) else aval_of(x)
+
+
+def _check_axes(aval: Aval, side: str, contract: Axes, batch: Axes) -> None:
+    named = (*contract, *batch)
+    if any(not 0 <= axis < aval.ndim for axis in named) or len(set(named)) < len(named):
+        raise TypeError(
+            f"dot_general: contracting axes {contract} and batch axes {batch} of {side}"
+            f" must be different axes of {aval.long_name()}, counted from 0"
+        )
+
+
+def _check_pairs(lhs: Aval, rhs: Aval, what: str, left: Axes, right: Axes) -> None:
+    if len(left) != len(right):
+        raise TypeError(
+            f"dot_general: lhs and rhs need equally many {what} axes, got {left} and"
+            f" {right}"
+        )
+    sizes = tuple([lhs.shape[i] for i in left])
+    others = tuple([rhs.shape[i] for i in right])
+    if sizes != others:
+        raise TypeError(
+            f"dot_general requires {what} dimensions to have the same shape, got"
+            f" {sizes} and {others}: axes {left} of {lhs.long_name()} and {right} of"
+            f" {rhs.long_name()}"
+        )
+
+
+# --------------------------------------------------------------------- public functions
+
+
+def dot_general(
+    lhs: Operand,
+    rhs: Operand,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    lhs = check_operand(lhs, "dot_general")
+    rhs = check_operand(rhs, "dot_general", 1)
+    (lc, rc), (lb, rb) = dimension_numbers
+    axes = [ints(a, "dot_general") for a in (lc, rc, lb, rb)]
+    dims = DotDimensions(((axes[0], axes[1]), (axes[2], axes[3])))
+    left, right = aval_of(lhs), aval_of(rhs)
+    if left.dtype != right.dtype:
+        dtype = dtypes.promote_types(left.dtype, right.dtype)
+        lhs = convert_element_type(lhs, dtype)
+        rhs = convert_element_type(rhs, dtype)
+    preferred = preferred_element_type
+    if preferred is not None:
+        preferred = canonical(preferred)
+    return DotGeneral(dims, canonical_precision(precision), preferred)(lhs, rhs)
+
+
+dot_general.__doc__ = DotGeneral.__doc__
+
+
+def dot(
+    lhs: Operand,
+    rhs: Operand,
+    *,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The product of vectors and matrices; with `dimension_numbers`, `dot_general`.
+
+    Sums over the last axis of `lhs` and the first of `rhs`, each of rank 1 or 2.
+    ValueError for other ranks, or if the extents of these axes differ.
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]))
+    Array(11., dtype=float32)
+    """
+    if dimension_numbers is None:
+        left = aval_of(check_operand(lhs, "dot"))
+        right = aval_of(check_operand(rhs, "dot", 1))
+        small = left.ndim in (1, 2) and right.ndim in (1, 2)
+        if not small or left.shape[-1] != right.shape[0]:
+            raise ValueError(
+                "lax.dot multiplies vectors and matrices whose last (left) and first"
+                f" (right) extents agree, got {left.long_name()} and"
+                f" {right.long_name()}. For other products pass dimension_numbers, or"
+                " use jnp.matmul or jnp.einsum."
+            )
+        dimension_numbers = (((left.ndim - 1,), (0,)), ((), ()))
+    return dot_general(
+        lhs, rhs, dimension_numbers, precision, preferred_element_type
+    )
+
+
+def batch_matmul(lhs: Operand, rhs: Operand, precision: Any = None) -> Any:
+    """The matrix product of the last two axes, one for each index of the others.
+
+    out[…, i, j] = Σₖ lhs[…, i, k] · rhs[…, k, j]. ValueError unless both have the same
+    rank of at least 2; TypeError if extents differ.
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.batch_matmul(jnp.ones((4, 2, 3)), jnp.ones((4, 3, 5))).shape
+    (4, 2, 5)
+    """
+    left = aval_of(check_operand(lhs, "batch_matmul"))
+    right = aval_of(check_operand(rhs, "batch_matmul", 1))
+    if left.ndim != right.ndim or left.ndim < 2:
+        raise ValueError(
+            "lax.batch_matmul needs two arrays of the same rank of at least 2, got"
+            f" {left.long_name()} and {right.long_name()}. jnp.matmul broadcasts."
+        )
+    batch = tuple(range(left.ndim - 2))
+    dims = (((left.ndim - 1,), (right.ndim - 2,)), (batch, batch))
+    return dot_general(lhs, rhs, dims, precision)

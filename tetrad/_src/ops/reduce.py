@@ -1,0 +1,525 @@
+"""Reductions: operations that fold axes of an array with an associative combiner.
+
+What comes in: an array and the axes to fold. What goes out: an array without these
+axes. `reduce_sum` stands in shape.py, as the transpose of `broadcast_in_dim`.
+
+Each class states the fold for the CPU in four steps (`initial`, `step`, `merge`,
+`finish`), so that the machine may cut the axes into pieces and merge the states in any
+order. Read `FoldReduce` first, then the folds, the argument reductions, and last
+`reduce`, which recognises a fold in a Python function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.stage import stage
+from tetrad._src.ops import elementwise
+from tetrad._src.ops.convert import canonical, convert_element_type
+from tetrad._src.ops.elementwise import add, div, eq, mul
+from tetrad._src.ops.families import Operand, Reduce, check_operand
+from tetrad._src.ops.shape import (
+    broadcast_in_dim,
+    check_axes,
+    check_axis,
+    concatenate,
+    reduce_sum,
+    slice,
+    up,
+)
+from tetrad._src.util import dtypes
+
+Axes = tuple[int, ...]
+
+
+def kept(ndim: int, axes: Sequence[int]) -> Axes:
+    """The axes of a rank that a reduction over `axes` keeps."""
+    return tuple([i for i in range(ndim) if i not in axes])
+
+
+def limits(type: str) -> tuple[Any, Any]:
+    """The identities of `max` and `min`, for a dtype by its short name (`f32`, `u8`)."""
+    if type in ("bool", "i1"):
+        return False, True
+    if type.lstrip("b")[0] == "f":
+        return -math.inf, math.inf
+    bits = int(type[1:])
+    if type[0] == "u":
+        return 0, (1 << bits) - 1
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+# ------------------------------------------------------------------------------- folds
+
+
+class FoldReduce(Reduce):
+    """Folds `axes` with a combiner of two elements; the state is one element."""
+
+    axes: Axes
+
+    def type(self, operand: Aval) -> Aval:
+        return operand.drop(check_axes(self.axes, operand.ndim, self.name))
+
+    def batch(self, axis: Any, operand: Any) -> Any:
+        return type(self)(up(self.axes))(operand)
+
+    def identity(self, type: str) -> Any:
+        """What an empty fold gives, as a Python number; `type` is a dtype's short name."""
+        raise NotImplementedError
+
+    def combine(self, block: Any, old: Any, new: Any) -> Any:
+        """The combiner of two elements."""
+        raise NotImplementedError
+
+    def initial(self, block: Any, type: str) -> tuple[Any, ...]:
+        return (block.constant(self.identity(type), type),)
+
+    def step(self, block: Any, state: Any, x: Any, index: Any) -> tuple[Any, ...]:
+        return (self.combine(block, state[0], x),)
+
+    def merge(self, block: Any, state: Any, other: Any) -> tuple[Any, ...]:
+        return (self.combine(block, state[0], other[0]),)
+
+    def finish(self, block: Any, state: Any) -> Any:
+        return state[0]
+
+
+class ChooserReduce(FoldReduce):
+    """A fold that picks one element; tangents of elements that tie are averaged."""
+
+    accepts = "fuib"
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (operand,), (tangent,) = primals, tangents
+        ans = self(operand)
+        aval = aval_of(operand)
+        if not aval.inexact:
+            return ans, None
+        chosen = broadcast_in_dim(ans, aval.shape, kept(aval.ndim, self.axes))
+        hit = convert_element_type(eq(operand, chosen), aval.dtype)
+        total = reduce_sum(mul(tangent, hit), self.axes)
+        return ans, div(total, reduce_sum(hit, self.axes))
+
+
+class ReduceMax(ChooserReduce):
+    """The largest element along `axes`: out[i] = maxₖ operand[i, k].
+
+    NaN if there is one; −∞ (or the dtype's smallest value) over no elements. Raises
+    ValueError for axes that the array does not have or that are named twice.
+    Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.reduce_max(jnp.array([[1, 5], [4, 2]]), (0,))
+    Array([4, 5], dtype=int32)
+    """
+
+    def identity(self, type: str) -> Any:
+        return limits(type)[0]
+
+    def combine(self, block: Any, old: Any, new: Any) -> Any:
+        return block.max(old, new)
+
+    hlo = "stablehlo.maximum"
+
+
+class ReduceMin(ChooserReduce):
+    """The smallest element along `axes`: out[i] = minₖ operand[i, k].
+
+    NaN if there is one; +∞ (or the dtype's largest value) over no elements. Raises
+    ValueError for axes that the array does not have or that are named twice.
+    Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.reduce_min(jnp.array([[1, 5], [4, 2]]), (0,))
+    Array([1, 2], dtype=int32)
+    """
+
+    def identity(self, type: str) -> Any:
+        return limits(type)[1]
+
+    def combine(self, block: Any, old: Any, new: Any) -> Any:
+        return block.min(old, new)
+
+    hlo = "stablehlo.minimum"
+
+
+class ReduceProd(FoldReduce):
+    """The product along `axes`: out[i] = Πₖ operand[i, k]; 1 over no elements.
+
+    Raises TypeError for bool, ValueError for axes that the array does not have or that
+    are named twice. Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.reduce_prod(jnp.array([[1, 5], [4, 2]]), (0,))
+    Array([ 4, 10], dtype=int32)
+    """
+
+    accepts = "fcui"
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        (operand,), (tangent,) = primals, tangents
+        ans = self(operand)
+        if not aval_of(operand).inexact:
+            return ans, None
+        return ans, _tangent_of_product(operand, tangent, self.axes)
+
+    def identity(self, type: str) -> Any:
+        return 1
+
+    def combine(self, block: Any, old: Any, new: Any) -> Any:
+        return block.mul(old, new)
+
+    hlo = "stablehlo.multiply"
+
+
+def _tangent_of_product(x: Any, tangent: Any, axes: Axes) -> Any:
+    """Σₖ tangent[k] Π_{j≠k} x[j], by halving: no division, so zeros are no problem."""
+    for axis in sorted(axes, reverse=True):
+        size = aval_of(x).shape[axis]
+        while size > 1:
+            half = size // 2
+            first, second, rest = _cut(x, axis, half, size)
+            d_first, d_second, d_rest = _cut(tangent, axis, half, size)
+            x = mul(first, second)
+            tangent = add(mul(d_first, second), mul(first, d_second))
+            if rest is not None:
+                x = concatenate([x, rest], axis)
+                tangent = concatenate([tangent, d_rest], axis)
+            size = half + size % 2
+        # One element is its own product; over no elements the tangent is zero.
+        x = ReduceProd((axis,))(x)
+        tangent = reduce_sum(tangent, (axis,))
+    return tangent
+
+
+def _cut(x: Any, axis: int, half: int, size: int) -> tuple[Any, Any, Any]:
+    """x[:half], x[half : 2 * half] and, if `size` is odd, the last element."""
+    shape = aval_of(x).shape
+
+    def part(start: int, limit: int) -> Any:
+        starts = [start if i == axis else 0 for i in range(len(shape))]
+        ends = [limit if i == axis else n for i, n in enumerate(shape)]
+        return slice(x, starts, ends)
+
+    rest = part(2 * half, size) if size % 2 else None
+    return part(0, half), part(half, 2 * half), rest
+
+
+class BitwiseReduce(FoldReduce):
+    """A fold of bits."""
+
+    accepts = "uib"
+
+
+class ReduceAnd(BitwiseReduce):
+    """Bitwise (for bool: logical) and of the elements along `axes`.
+
+    All bits set over no elements. Raises TypeError for floats and complex numbers.
+    Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.reduce_and(jnp.array([[True, False], [True, True]]), (0,))
+    Array([ True, False], dtype=bool)
+    """
+
+    def identity(self, type: str) -> Any:
+        return True if type in ("bool", "i1") else -1 if type[0] == "i" else limits(type)[1]
+
+    def combine(self, block: Any, old: Any, new: Any) -> Any:
+        return block.and_(old, new)
+
+    hlo = "stablehlo.and"
+
+
+class ReduceOr(BitwiseReduce):
+    """Bitwise (for bool: logical) or of the elements along `axes`.
+
+    No bits set over no elements. Raises TypeError for floats and complex numbers.
+    Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.reduce_or(jnp.array([[True, False], [True, False]]), (0,))
+    Array([ True, False], dtype=bool)
+    """
+
+    def identity(self, type: str) -> Any:
+        return 0
+
+    def combine(self, block: Any, old: Any, new: Any) -> Any:
+        return block.or_(old, new)
+
+    hlo = "stablehlo.or"
+
+
+class ReduceXor(BitwiseReduce):
+    """Bitwise (for bool: logical) exclusive or of the elements along `axes`.
+
+    No bits set over no elements. Raises TypeError for floats and complex numbers.
+    Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.reduce_xor(jnp.array([[1, 3], [2, 2]]), (0,))
+    Array([3, 1], dtype=int32)
+    """
+
+    def identity(self, type: str) -> Any:
+        return 0
+
+    def combine(self, block: Any, old: Any, new: Any) -> Any:
+        return block.xor(old, new)
+
+    hlo = "stablehlo.xor"
+
+
+# ------------------------------------------------------------------ argument reductions
+
+_LAST = (1 << 63) - 1
+
+
+class ArgReduce(Reduce):
+    """Where along one axis the extreme element is; the state is (element, index).
+
+    NaN is more extreme than everything, and the lowest index wins a tie, so states
+    merge in any order.
+    """
+
+    axes: Axes
+    index_dtype: Any
+
+    accepts = "fuib"
+
+    def type(self, operand: Aval) -> Aval:
+        if len(self.axes) != 1 or not 0 <= self.axes[0] < operand.ndim:
+            raise ValueError(
+                f"{self.name}: axes={self.axes} must name one axis of an array of shape"
+                f" {operand.shape}"
+            )
+        if dtypes.kind(self.index_dtype) not in "iu":
+            raise TypeError(
+                f"{self.name}: index_dtype must be an integer dtype, got"
+                f" {np.dtype(self.index_dtype).name}"
+            )
+        if operand.shape[self.axes[0]] == 0:
+            raise ValueError(
+                f"{self.name}: there is no extreme element along axis {self.axes[0]} of"
+                f" an array of shape {operand.shape}, which is empty"
+            )
+        return Aval(operand.drop(self.axes).shape, self.index_dtype)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        return self(*primals), None
+
+    def batch(self, axis: Any, operand: Any) -> Any:
+        return type(self)(up(self.axes), self.index_dtype)(operand)
+
+    def identity(self, type: str) -> Any:
+        """The least extreme element."""
+        raise NotImplementedError
+
+    def beats(self, block: Any, x: Any, y: Any) -> Any:
+        """Whether x is more extreme than y, NaN aside."""
+        raise NotImplementedError
+
+    def initial(self, block: Any, type: str) -> tuple[Any, ...]:
+        element = block.constant(self.identity(type), type)
+        return element, block.constant(_LAST, "i64")
+
+    def step(self, block: Any, state: Any, x: Any, index: Any) -> tuple[Any, ...]:
+        return self.merge(block, state, (x, index))
+
+    def merge(self, block: Any, state: Any, other: Any) -> tuple[Any, ...]:
+        (x, i), (y, j) = state, other
+        better = self.beats(block, y, x)
+        tie = block.eq(x, y)
+        if _is_float(x.type):
+            x_nan, y_nan = block.ne(x, x), block.ne(y, y)
+            better = block.or_(better, block.and_(y_nan, block.not_(x_nan)))
+            tie = block.or_(tie, block.and_(x_nan, y_nan))
+        take = block.or_(better, block.and_(tie, block.lt(j, i)))
+        return block.select(take, y, x), block.select(take, j, i)
+
+    def finish(self, block: Any, state: Any) -> Any:
+        return block.convert(state[1], block.type_of(self.index_dtype))
+
+
+def _is_float(type: str) -> bool:
+    return type.lstrip("b")[0] == "f"
+
+
+class Argmax(ArgReduce):
+    """The index of the largest element along one axis: argmaxₖ operand[i, k].
+
+    The first NaN wins, then the lowest index among equals. Raises ValueError if the
+    axis is empty or does not exist, TypeError if `index_dtype` is no integer dtype.
+    Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.argmax(jnp.array([[1, 5], [4, 2]]), 0, "int32")
+    Array([1, 0], dtype=int32)
+    """
+
+    def identity(self, type: str) -> Any:
+        return limits(type)[0]
+
+    def beats(self, block: Any, x: Any, y: Any) -> Any:
+        return _greater(block, x, y)
+
+
+class Argmin(ArgReduce):
+    """The index of the smallest element along one axis: argminₖ operand[i, k].
+
+    The first NaN wins, then the lowest index among equals. Raises ValueError if the
+    axis is empty or does not exist, TypeError if `index_dtype` is no integer dtype.
+    Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.argmin(jnp.array([[1, 5], [4, 2]]), 0, "int32")
+    Array([0, 1], dtype=int32)
+    """
+
+    def identity(self, type: str) -> Any:
+        return limits(type)[1]
+
+    def beats(self, block: Any, x: Any, y: Any) -> Any:
+        return _greater(block, y, x)
+
+
+def _greater(block: Any, x: Any, y: Any) -> Any:
+    if x.type == "i1":
+        return block.and_(x, block.not_(y))
+    return block.gt(x, y)
+
+
+# --------------------------------------------------------------------- public functions
+
+
+def _fold(cls: type[FoldReduce]) -> Callable[[Operand, Sequence[int]], Any]:
+    """The public function of a fold."""
+
+    def function(operand: Operand, axes: Sequence[int]) -> Any:
+        x = check_operand(operand, cls.name)
+        return cls(check_axes(axes, aval_of(x).ndim, cls.name))(x)
+
+    function.__name__ = function.__qualname__ = cls.name
+    function.__doc__ = cls.__doc__
+    function.__module__ = "tetrad.lax"
+    return function
+
+
+def _argument(cls: type[ArgReduce]) -> Callable[[Operand, int, Any], Any]:
+    """The public function of an argument reduction."""
+
+    def function(operand: Operand, axis: int, index_dtype: Any) -> Any:
+        x = check_operand(operand, cls.name)
+        axis = check_axis(axis, aval_of(x).ndim, cls.name)
+        return cls((axis,), canonical(index_dtype))(x)
+
+    function.__name__ = function.__qualname__ = cls.name
+    function.__doc__ = cls.__doc__
+    function.__module__ = "tetrad.lax"
+    return function
+
+
+reduce_max = _fold(ReduceMax)
+reduce_min = _fold(ReduceMin)
+reduce_prod = _fold(ReduceProd)
+reduce_and = _fold(ReduceAnd)
+reduce_or = _fold(ReduceOr)
+reduce_xor = _fold(ReduceXor)
+argmax = _argument(Argmax)
+argmin = _argument(Argmin)
+
+
+# Which fold a combiner of two scalars is. A sum is added up by `reduce_sum`.
+_FOLDS: dict[str, Any] = {
+    "add": (reduce_sum, 0, elementwise.add),
+    "mul": (reduce_prod, 1, elementwise.mul),
+    "max": (reduce_max, None, elementwise.max),
+    "min": (reduce_min, None, elementwise.min),
+    "and": (reduce_and, None, elementwise.bitwise_and),
+    "or": (reduce_or, 0, elementwise.bitwise_or),
+    "xor": (reduce_xor, 0, elementwise.bitwise_xor),
+}
+
+
+def reduce(
+    operands: Operand,
+    init_values: Operand,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+) -> Any:
+    """Folds `dimensions` of an array with a function: out[i] = init ∘ x[i, 0] ∘ x[i, 1] ….
+
+    `computation(x, y)` must be one of the combiners `lax.add`, `mul`, `max`, `min`,
+    `bitwise_and`, `bitwise_or`, `bitwise_xor` or a function that computes one of them;
+    other functions, and several operands at once, raise NotImplementedError.
+    Source: https://openxla.org/stablehlo/spec#reduce
+
+    >>> from tetrad import lax
+    >>> import tetrad.numpy as jnp
+    >>> lax.reduce(jnp.array([1, 2, 3]), 0, lax.add, (0,))
+    Array(6, dtype=int32)
+    """
+    if isinstance(operands, (list, tuple, dict)):
+        raise NotImplementedError(
+            "lax.reduce of several operands at once is not available; use lax.argmax,"
+            " lax.argmin, or one lax.reduce for each operand"
+        )
+    x = check_operand(operands, "reduce")
+    init = check_operand(init_values, "reduce", 1)
+    aval = aval_of(x)
+    if aval_of(init).shape != ():
+        raise ValueError(
+            f"lax.reduce: init_values must be a scalar, got {aval_of(init).long_name()}"
+        )
+    name = _combiner(computation, aval.update(shape=()))
+    fold, identity, combine = _FOLDS[name]
+    out = fold(x, dimensions)
+    if isinstance(init, Value):
+        init = convert_element_type(init, aval.dtype)
+    else:
+        init = np.asarray(init).astype(aval.dtype)[()]
+        if identity is None:
+            identity = _IDENTITIES[name](dtypes.short_name(aval.dtype))
+        if init == np.asarray(identity).astype(aval.dtype):
+            return out
+    shape = aval_of(out).shape
+    return combine(broadcast_in_dim(init, shape, ()), out)
+
+
+_IDENTITIES: dict[str, Callable[[str], Any]] = {
+    "max": lambda type: limits(type)[0],
+    "min": lambda type: limits(type)[1],
+    "and": ReduceAnd(()).identity,
+}
+
+
+def _combiner(computation: Callable[[Any, Any], Any], scalar: Aval) -> str:
+    """The name of the operation that `computation` applies to its two arguments."""
+    jaxpr, consts = stage(lambda x, y: [computation(x, y)], [scalar, scalar])
+    if not consts and len(jaxpr.eqns) == 1:
+        (eqn,) = jaxpr.eqns
+        once = jaxpr.outs == list(eqn.outs) and set(eqn.ins) == set(jaxpr.ins)
+        if once and len(eqn.ins) == 2 and eqn.op.name in _FOLDS:
+            return eqn.op.name
+    name = getattr(computation, "__name__", repr(computation))
+    raise NotImplementedError(
+        f"lax.reduce with the computation {name} is not available: it must be one of"
+        " lax.add, lax.mul, lax.max, lax.min, lax.bitwise_and, lax.bitwise_or and"
+        " lax.bitwise_xor. For others, use lax.associative_scan or lax.fori_loop."
+    )
+
