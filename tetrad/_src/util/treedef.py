@@ -71,6 +71,7 @@ class PyTreeDef:
         "_assemble",
         "_children",
         "_data",
+        "_flat",
         "_hash",
         "_kind",
         "_serial",
@@ -80,6 +81,7 @@ class PyTreeDef:
 
     _kind: NodeKind
     _data: Any
+    _flat: bool  # a container of leaves only
     _children: tuple[PyTreeDef, ...]
     _assemble: Callable[[Iterable[Any]], Any]
     _hash: int | None
@@ -108,8 +110,10 @@ class PyTreeDef:
                 f"unflatten: this structure has {self.num_leaves} leaves but "
                 f"{len(leaves)} were given; the structure is {self}"
             )
-        if len(self._children) == self.num_leaves == self.num_nodes - 1:
+        if self._flat:
             return self._assemble(leaves)
+        if self is LEAF:
+            return leaves[0]
         return _build(self, iter(leaves))
 
     def walk(
@@ -265,10 +269,9 @@ def _listed(leaves: Iterable[Any]) -> list[Any]:
 
 
 def _build(node: PyTreeDef, leaves: Iterator[Any]) -> Any:
-    if node is LEAF:
-        return next(leaves)
-    if node.num_leaves == 0 and not node._children:
-        return node._assemble(())
+    """Builds a container from as many of the `leaves` as it has."""
+    if node._flat:
+        return node._assemble(itertools.islice(leaves, node.num_leaves))
     children = [
         next(leaves) if child is LEAF else _build(child, leaves)
         for child in node._children
@@ -647,11 +650,13 @@ def _new_structure(
     node._hash = None
     node._serial = serial
     node.num_leaves = sum([child.num_leaves for child in children])
+    node._flat = all(child is LEAF for child in children)
     node.num_nodes = 1 + sum([child.num_nodes for child in children])
     return node
 
 
 LEAF: Final = _new_structure(LEAF_KIND, None, (), next(_serials))
+LEAF._flat = False
 LEAF.num_leaves = 1
 NONE: Final = _new_structure(NONE_KIND, None, (), next(_serials))
 
@@ -694,7 +699,10 @@ def make_node(kind: NodeKind, data: Any, children: Sequence[PyTreeDef]) -> PyTre
 
 def _is_text(data: Any) -> bool:
     if type(data) is tuple:
-        return {str}.issuperset(map(type, data))
+        for item in data:  # noqa: SIM110  (a loop: this is on the path of every dict)
+            if type(item) is not str:
+                return False
+        return True
     return type(data) is str
 
 

@@ -22,7 +22,6 @@ from tetrad._src.util.treedef import (
     kind_of,
     make_node,
     node_of,
-    pool,
     pooled_node,
     register_kind,
     shortened,
@@ -42,15 +41,17 @@ __all__ = [
 Flattener: TypeAlias = Callable[[Any, list[Any]], PyTreeDef]
 
 
-class _Flatteners(dict[type, Flattener | None]):
-    """The flattener of each type that was met, None for types that are leaves."""
-
-    def __missing__(self, cls: type) -> Flattener | None:
-        kind = kind_of(cls)
-        return self.setdefault(cls, None if kind is None else _custom_flattener(kind))
+# The flattener of each type that was met, None for types that are leaves.  A plain
+# dictionary: the look-ups below are the innermost loops of every call, and types that
+# are new announce themselves by a KeyError.
+_flatteners: dict[type, Flattener | None] = {}
 
 
-_flatteners = _Flatteners()
+def _meet(cls: type) -> Flattener | None:
+    kind = kind_of(cls)
+    return _flatteners.setdefault(
+        cls, None if kind is None else _custom_flattener(kind)
+    )
 
 
 def _flatten_none(tree: None, found: list[Any]) -> PyTreeDef:
@@ -58,25 +59,23 @@ def _flatten_none(tree: None, found: list[Any]) -> PyTreeDef:
 
 
 def _sequence_flattener(kind: NodeKind) -> Flattener:
+    flat = [pooled_node(kind, None, None, count) for count in range(17)]
+
     def flatten_sequence(tree: Sequence[Any], found: list[Any]) -> PyTreeDef:
-        if len(tree) > 6:
-            parts = _flatten_children(tree, found)
-            return pooled_node(kind, None, parts, len(tree))
-        # The few operands of a call: one loop is faster than two passes.
-        nested = False
-        parts = []
-        for child in tree:
-            flattener = _flatteners[type(child)]
-            if flattener is None:
-                found.append(child)
-                parts.append(LEAF)
+        try:
+            for child in tree:
+                if _flatteners[type(child)] is not None:
+                    break
             else:
-                nested = True
-                parts.append(flattener(child, found))
-        if nested:
-            return pooled_node(kind, None, parts, len(parts))
-        count = len(parts)
-        return pool.get((kind, None, count)) or pooled_node(kind, None, None, count)
+                found += tree
+                count = len(tree)
+                return (
+                    flat[count] if count < 17 else pooled_node(kind, None, None, count)
+                )
+        except KeyError:
+            pass
+        parts = _flatten_children(tree, found)
+        return pooled_node(kind, None, parts, len(tree))
 
     return flatten_sequence
 
@@ -91,15 +90,21 @@ def _flatten_children(
     children: Sequence[Any], found: list[Any]
 ) -> list[PyTreeDef] | None:
     """Appends the leaves below; gives the structures, or None if all are leaves."""
-    for cls in set(map(type, children)):
-        if _flatteners[cls] is not None:
-            break
-    else:
-        found.extend(children)
-        return None
+    try:
+        for child in children:
+            if _flatteners[type(child)] is not None:
+                break
+        else:
+            found += children
+            return None
+    except KeyError:
+        for child in children:
+            _meet(type(child))
+        return _flatten_children(children, found)
     parts = []
     for child in children:
-        flattener = _flatteners[type(child)]
+        cls = type(child)
+        flattener = _flatteners[cls] if cls in _flatteners else _meet(cls)
         if flattener is None:
             found.append(child)
             parts.append(LEAF)
@@ -136,7 +141,8 @@ def flatten(
     found: list[Any] = []
     if is_leaf is not None:
         return found, _flatten_checked(tree, found, is_leaf)
-    flattener = _flatteners[type(tree)]
+    cls = type(tree)
+    flattener = _flatteners[cls] if cls in _flatteners else _meet(cls)
     if flattener is None:
         return [tree], LEAF
     return found, flattener(tree, found)
