@@ -112,3 +112,52 @@ from tetrad._src.ops.slices import slice_in_dim as slice_in_dim
 from tetrad._src.ops.slices import split as split
 from tetrad._src.ops.slices import stack as stack
 from tetrad._src.ops.slices import unstack as unstack
+
+# Reductions
+from tetrad._src.ops.reduce import argmax as argmax
+from tetrad._src.ops.reduce import argmin as argmin
+from tetrad._src.ops.reduce import reduce as reduce
+from tetrad._src.ops.reduce import reduce_and as reduce_and
+from tetrad._src.ops.reduce import reduce_max as reduce_max
+from tetrad._src.ops.reduce import reduce_min as reduce_min
+from tetrad._src.ops.reduce import reduce_or as reduce_or
+from tetrad._src.ops.reduce import reduce_prod as reduce_prod
+from tetrad._src.ops.reduce import reduce_xor as reduce_xor
+
+# Running folds
+from tetrad._src.ops.cumulative import cumlogsumexp as cumlogsumexp
+from tetrad._src.ops.cumulative import cummax as cummax
+from tetrad._src.ops.cumulative import cummin as cummin
+from tetrad._src.ops.cumulative import cumprod as cumprod
+from tetrad._src.ops.cumulative import cumsum as cumsum
+
+# Products
+from tetrad._src.ops.contract import Precision as Precision
+from tetrad._src.ops.contract import batch_matmul as batch_matmul
+from tetrad._src.ops.contract import dot as dot
+from tetrad._src.ops.contract import dot_general as dot_general
+
+# Indexing
+from tetrad._src.ops.gather import GatherDimensionNumbers as GatherDimensionNumbers
+from tetrad._src.ops.gather import GatherScatterMode as GatherScatterMode
+from tetrad._src.ops.gather import ScatterDimensionNumbers as ScatterDimensionNumbers
+from tetrad._src.ops.gather import gather as gather
+from tetrad._src.ops.gather import index_take as index_take
+from tetrad._src.ops.index import dynamic_index_in_dim as dynamic_index_in_dim
+from tetrad._src.ops.index import dynamic_slice as dynamic_slice
+from tetrad._src.ops.index import dynamic_slice_in_dim as dynamic_slice_in_dim
+from tetrad._src.ops.index import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from tetrad._src.ops.index import dynamic_update_slice as dynamic_update_slice
+from tetrad._src.ops.index import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from tetrad._src.ops.scatter import scatter as scatter
+from tetrad._src.ops.scatter import scatter_add as scatter_add
+from tetrad._src.ops.scatter import scatter_apply as scatter_apply
+from tetrad._src.ops.scatter import scatter_max as scatter_max
+from tetrad._src.ops.scatter import scatter_min as scatter_min
+from tetrad._src.ops.scatter import scatter_mul as scatter_mul
+from tetrad._src.ops.scatter import scatter_sub as scatter_sub
+
+# Order
+from tetrad._src.ops.sort import sort as sort
+from tetrad._src.ops.sort import sort_key_val as sort_key_val
+from tetrad._src.ops.sort import top_k as top_k

@@ -228,9 +228,10 @@ class DotGeneral(Op):
         precision = self.precision and (self.precision[1], self.precision[0])
         return DotGeneral(dims, precision, self.preferred_element_type)
 
-    def kernel(self, lhs: Aval, rhs: Aval) -> tuple[str, Any]:
-        """("dot", (lhs contracting, rhs contracting, lhs batch, rhs batch))."""
-        return "dot", self.axes()
+    def kernel(self, lhs: Aval, rhs: Aval) -> tuple[str, dict[str, Any]]:
+        """ "dot", and the axes of lhs and rhs that are summed over and run together."""
+        lc, rc, lb, rb = self.axes()
+        return "dot", {"contract": (lc, rc), "batch": (lb, rb)}
 
 
 def _free(ndim: int, contract: Axes, batch: Axes) -> Axes:

@@ -593,6 +593,20 @@ def gather(
 gather.__doc__ = Gather.__doc__
 
 
+def take_along(x: Any, places: Any, axis: int) -> Any:
+    """For each lane along `axis`, the elements of `x` at `places`, which lie inside.
+
+    The other axes of both have the same extents.
+    """
+    shape = aval_of(x).shape
+    others = tuple([i for i in range(len(shape)) if i != axis])
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    sizes = tuple([min(n, 1) for n in shape])
+    promised = GatherScatterMode.PROMISE_IN_BOUNDS
+    op = Gather(numbers, sizes, False, True, promised)
+    return op(x, expand_dims(places, (len(shape),)))
+
+
 def index_take(src: Operand, idxs: Sequence[Operand], axes: Sequence[int]) -> Any:
     """The elements of `src` at the indices `idxs[k]` along the axes `axes[k]`.
 

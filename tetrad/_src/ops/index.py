@@ -5,8 +5,8 @@ there (`dynamic_slice`), or the array with that window replaced
 (`dynamic_update_slice`). Starts are moved so that the window lies inside the array.
 Windows at many positions are read by `gather` and written by the scatters.
 
-To the machine a dynamic slice is a view whose offset is known at run time (`restride`
-and `starts`); `point` says the same element by element.
+To the machine a dynamic slice is a view whose offset is known at run time: `restride`
+gives its strides, `starts` what is added to its offset.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
-from tetrad._src.core.op import Axis, Kind, Linear, Op, Point, Start
+from tetrad._src.core.op import Axis, Kind, Linear, Op, Start
 from tetrad._src.ops.axes import check_axis, check_shape, up
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.elementwise import add, lt, select
@@ -63,12 +63,6 @@ def _check_window(name: str, array: Aval, window: Shape) -> None:
         )
 
 
-def _clamped(block: Any, start: Any, limit: Any) -> Any:
-    """An i64 start moved to 0 … limit."""
-    start = block.convert(start, "i64")
-    return block.max(block.min(start, limit), 0)
-
-
 def _stacked(axis: Axis, mapped: Sequence[bool], starts: Sequence[Any]) -> Any:
     """Starts, some mapped, as one index vector per lane: an array (size, axes)."""
     dtype = np.dtype(np.int32)
@@ -97,16 +91,15 @@ class DynamicSlice(Op):
 
     slice_sizes: Shape
 
-    kind = Kind.INDEXED
+    kind = Kind.REARRANGE
     linear = ((0,),)
     aligned = False
+    sets_weak = True
 
     def type(self, operand: Aval, *starts: Aval) -> Aval:
         _check_window("dynamic_slice", operand, self.slice_sizes)
         _check_starts("dynamic_slice", operand, starts)
         return Aval(self.slice_sizes, operand.dtype, operand.weak_type)
-
-    sets_weak = True
 
     def transpose(self, ct: Any, operand: Any, *starts: Any) -> tuple[Any, ...]:
         blank = zeros(operand.aval)
@@ -139,13 +132,6 @@ class DynamicSlice(Op):
     def restride(self, operand: Aval, strides: Strides, offset: int) -> View:
         """The view at start 0; the machine adds the starts to its offset."""
         return Aval(self.slice_sizes, operand.dtype), strides, offset
-
-    def point(self, block: Any, coords: Sequence[Any], load: Any) -> Point:
-        found = []
-        for i, (coord, size) in enumerate(zip(coords, self.slice_sizes)):
-            limit = block.extent(0, i) - size
-            found.append(_clamped(block, load(1 + i, ()), limit) + coord)
-        return Point(found)
 
     def hlo(self, emit: Any, operand: Any, *starts: Any) -> Any:
         sizes = self.slice_sizes
@@ -222,13 +208,6 @@ class DynamicUpdateSlice(Op):
             Start(2 + i, i, n - size)
             for i, (n, size) in enumerate(zip(operand.shape, update.shape))
         ]
-
-    def point(self, block: Any, coords: Sequence[Any], load: Any) -> Point:
-        found = []
-        for i, coord in enumerate(coords):
-            limit = block.extent(0, i) - block.extent(1, i)
-            found.append(_clamped(block, load(2 + i, ()), limit) + coord)
-        return Point(found)
 
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         return new

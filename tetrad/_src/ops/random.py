@@ -363,9 +363,8 @@ def _seed(seed: int | np.integer[Any]) -> Any:
     value = int(seed)
     if not -(1 << 63) <= value < 1 << 64:
         raise OverflowError(f"a random seed has at most 64 bits, got {value}")
-    if not isinstance(seed, int):
-        if seed.dtype.itemsize < 8:
-            return RandomSeed()(seed)
+    if isinstance(seed, np.integer) and seed.dtype.itemsize < 8:
+        return RandomSeed()(seed)
     wide = config.x64
     if -(1 << 31) <= value < 1 << 31 and not wide:
         return RandomSeed()(np.int32(value))

@@ -233,7 +233,8 @@ class ReduceAnd(BitwiseReduce):
     """
 
     def identity(self, type: str) -> Any:
-        return True if type in ("bool", "i1") else -1 if type[0] == "i" else limits(type)[1]
+        smallest, largest = limits(type)
+        return -1 if smallest else largest
 
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         return block.and_(old, new)
@@ -299,6 +300,7 @@ class ArgReduce(Reduce):
     index_dtype: Any
 
     accepts = "fuib"
+    sets_weak = True
 
     def type(self, operand: Aval) -> Aval:
         if len(self.axes) != 1 or not 0 <= self.axes[0] < operand.ndim:
@@ -462,7 +464,7 @@ def reduce(
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
 ) -> Any:
-    """Folds `dimensions` of an array with a function: out[i] = init ∘ x[i, 0] ∘ x[i, 1] ….
+    """Folds `dimensions` of an array with a function: out[i] = init ∘ x[i, 0] ∘ x[i, 1]….
 
     `computation(x, y)` must be one of the combiners `lax.add`, `mul`, `max`, `min`,
     `bitwise_and`, `bitwise_or`, `bitwise_xor` or a function that computes one of them;
