@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE
@@ -119,6 +119,7 @@ class Split:
 LinearGroups = tuple[tuple[int, ...], ...] | str
 
 
+@dataclass_transform(eq_default=False, frozen_default=True)
 class Op(metaclass=Primitive):
     """The base of all operations. Members come in this order in every class."""
 

@@ -125,9 +125,9 @@ def slice(
     if steps is not None and all(step == 1 for step in steps):
         steps = None
     operand = check_operand(operand, "slice")
-    if isinstance(operand, Value) and steps is None:
-        if limits == operand.aval.shape and starts == (0,) * len(limits):
-            return operand
+    whole = steps is None and starts == (0,) * len(limits)
+    if whole and isinstance(operand, Value) and limits == operand.aval.shape:
+        return operand
     return Slice(starts, limits, steps)(operand)
 
 

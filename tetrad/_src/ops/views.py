@@ -53,7 +53,7 @@ class BroadcastInDim(Rearrange):
     linear = ((0,),)
 
     @property
-    def hidden(self) -> tuple[str, ...]:  # type: ignore[override]
+    def hidden(self) -> tuple[str, ...]:
         return ("shape",) if self.broadcast_dimensions else ("shape", "broadcast_dimensions")
 
     def type(self, operand: Aval) -> Aval:
