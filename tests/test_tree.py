@@ -14,7 +14,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tetrad._src.util import tree as tree_lib
@@ -609,6 +609,7 @@ trees = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(trees)
 def test_flatten_then_unflatten_is_identity(tree: Any) -> None:
     found, treedef = flatten(tree)
@@ -623,6 +624,7 @@ def test_flatten_then_unflatten_is_identity(tree: Any) -> None:
     assert hash(structure(tree)) == hash(treedef)
 
 
+@settings(deadline=None)
 @given(trees, trees)
 def test_structures_are_equal_exactly_when_they_print_alike(a: Any, b: Any) -> None:
     one, two = structure(a), structure(b)
@@ -630,6 +632,7 @@ def test_structures_are_equal_exactly_when_they_print_alike(a: Any, b: Any) -> N
     assert (one == two) == (not list(equality_errors(a, b)))
 
 
+@settings(deadline=None)
 @given(trees, trees)
 def test_compose_is_substitution(outer: Any, inner: Any) -> None:
     composed = structure(outer).compose(structure(inner))
@@ -637,6 +640,7 @@ def test_compose_is_substitution(outer: Any, inner: Any) -> None:
 
 
 @pytest.mark.oracle
+@settings(deadline=None)
 @given(trees)
 def test_against_jax(tree: Any) -> None:
     import jax.tree_util as jax_util
