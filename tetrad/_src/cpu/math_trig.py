@@ -14,7 +14,6 @@ from tetrad._src.cpu import coefficients as table
 from tetrad._src.cpu.registers import Emitter, Value
 
 PI_F32 = (3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15)
-PI_F64 = (3.141592653589793, 1.2246467991473532e-16)
 HALF_PI_F64 = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 HALF_PI_SHORT = (
     1.5707963267341256,
@@ -44,6 +43,42 @@ def cos(b: Emitter, x: Value) -> Value:
     if x.type == "f64":
         return _circular_f64(b, x, "cos")
     return _circular_f32(b, x, True)
+
+
+def tan(b: Emitter, x: Value) -> Value:
+    """Tangent."""
+    if x.type == "f64":
+        return _circular_f64(b, x, "tan")
+    return _tangent_f32(b, x)
+
+
+def _tangent_f32(b: Emitter, x: Value) -> Value:
+    """In double precision with short polynomials."""
+    wide = b.cast("fpext", x, "f64")
+    quadrant, high, _ = _reduced_f64(b, wide)
+    fast = _finish_tangent_f32(b, x, quadrant, high)
+    large = b.compare("uge", b.magnitude(x), 2.0**20)
+
+    def body(inner: Emitter, x: Value, fast: Value) -> Value:
+        wide = inner.cast("fpext", x, "f64")
+        quadrant, high, _ = _reduced_large_f64(inner, wide)
+        slow = _finish_tangent_f32(inner, x, quadrant, high)
+        keep = inner.compare("olt", inner.magnitude(x), 2.0**20)
+        return inner.select(keep, fast, slow)
+
+    name = "tetrad_tan_large_f32"
+    return b.if_any(large, lambda: b.helper(name, "f32", [x, fast], body), fast)
+
+
+def _finish_tangent_f32(b: Emitter, x: Value, quadrant: Value, r: Value) -> Value:
+    square = r * r
+    sine = b.fma(square * r, b.horner(square, table.SIN_SHORT), r)
+    cosine = b.horner(square, (1.0, -0.5, *table.COS_SHORT))
+    odd = b.compare("ne", quadrant & 1, 0)
+    top = b.select(odd, -cosine, sine)
+    bottom = b.select(odd, sine, cosine)
+    y = b.cast("fptrunc", top / bottom, "f32")
+    return b.select(b.compare("oeq", x, 0.0), x, y)
 
 
 # Single precision: x = (n or n + ½)·π + r, then ±sin r
@@ -86,8 +121,11 @@ def _reduced_f32(b: Emitter, x: Value, multiple: Value) -> Value:
         for part in PI_F32:
             r = b.fma(multiple, -part, r)
         return r
-    wide = b.cast("fpext", x, "f64") - b.cast("fpext", multiple, "f64") * math.pi
-    return b.cast("fptrunc", wide, "f32")
+    wide = b.cast("fpext", multiple, "f64")
+    r = b.cast("fpext", x, "f64")
+    for part in HALF_PI_SHORT[:2]:
+        r = r - wide * (2.0 * part)
+    return b.cast("fptrunc", r, "f32")
 
 
 def _table_words(b: Emitter, name: str, words: list[int], index: Value) -> Value:
@@ -251,6 +289,9 @@ def _finish_f64(
     square = high * high
     sine, cosine = _sine_f64(b, high, low, square), _cosine_f64(b, high, low, square)
     odd = b.compare("ne", quadrant & 1, 0)
+    if name == "tan":
+        y = b.select(odd, -cosine, sine) / b.select(odd, sine, cosine)
+        return b.select(b.compare("oeq", x, 0.0), x, y)
     if name == "sin":
         y = b.select(odd, cosine, sine)
         sign = (quadrant & 2) << 62

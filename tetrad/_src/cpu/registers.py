@@ -422,6 +422,15 @@ class Emitter:
             return self.emit(x.type, f"fneg {self.register(x.type)} {x.ref}")
         return self.binary("sub", 0, x)
 
+    def negated(self, where: Value) -> Value:
+        """The opposite of a condition."""
+        return self.binary("xor", where, True)
+
+    def leading_zeros(self, x: Value) -> Value:
+        """How many zero bits stand before the highest set bit of an integer."""
+        name = f"llvm.ctlz.{self.suffix(REGISTER_TYPE[x.type])}"
+        return self.call(name, x.type, x, extra="i1 false")
+
     def magnitude(self, x: Value) -> Value:
         """The absolute value of a float."""
         return self.intrinsic("fabs", x)
@@ -524,6 +533,10 @@ class Emitter:
             x = self.select(self.compare("olt", x, low), low, x)
         return x
 
+    def larger(self, x: Value, y: Value) -> Value:
+        """The larger of two floats that are not NaN."""
+        return self.select(self.compare("ogt", x, y), x, y)
+
     def nearest(self, x: Value) -> Value:
         """The nearest whole number, ties to even, of an f32 or f64."""
         if self.has_fma:
@@ -532,6 +545,15 @@ class Emitter:
         size = self.magnitude(x)
         rounded = self.copysign((size + limit) - limit, x)
         return self.select(self.compare("olt", size, limit), rounded, x)
+
+    def whole_part(self, x: Value) -> Value:
+        """An f32 or f64 cut toward zero to a whole number."""
+        if self.has_fma:
+            return self.intrinsic("trunc", x)
+        size = self.magnitude(x)
+        nearest = self.nearest(size)
+        above = self.compare("ogt", nearest, size)
+        return self.copysign(self.select(above, nearest - 1.0, nearest), x)
 
     def to_int(self, x: Value) -> Value:
         """A whole f32 or f64 as an integer of its width; NaN gives any integer."""
@@ -583,6 +605,41 @@ class Emitter:
             for f, s in zip(fast.parts, slow.parts, strict=True)
         ]
         return Value(self, merged[0], fast.type, *merged[1:])
+
+    def loop_while(
+        self,
+        more: Callable[..., Value],
+        step: Callable[..., list[Value]],
+        state: Sequence[Value],
+    ) -> list[Value]:
+        """Repeat `state = step(*state)` while `more(*state)` holds in some lane.
+
+        All lanes take every step: `step` keeps the state of those that are done.
+        """
+        head, body, after = self.fresh_label(), self.fresh_label(), self.fresh_label()
+        before = self.fresh_label()
+        self.line(f"br label %{before}")
+        self.start_block(before)
+        self.line(f"br label %{head}")
+        self.start_block(head)
+        names = [self.fresh() for _ in state]
+        # The phis go here, once it is known where the loop's body ends.
+        place = len(self.lines)
+        current = [
+            Value(self, name, x.type) for name, x in zip(names, state, strict=True)
+        ]
+        some = self.any_lane(more(*current))
+        self.line(f"br i1 {some}, label %{body}, label %{after}")
+        self.start_block(body)
+        following = step(*current)
+        self.line(f"br label %{head}")
+        self.lines[place:place] = [
+            f"  {name} = phi {self.register(x.type)} "
+            f"[ {x.ref}, %{before} ], [ {y.ref}, %{self.label} ]"
+            for name, x, y in zip(names, state, following, strict=True)
+        ]
+        self.start_block(after)
+        return current
 
     def helper(
         self,

@@ -28,7 +28,10 @@ byte, complex is interleaved. Masks are `i1` values; lanes outside read as zero.
 
 from __future__ import annotations
 
-from tetrad._src.cpu.math import UNARY
+from typing import Any
+
+from tetrad._src.cpu.math import BINARY, UNARY
+from tetrad._src.cpu.math_power import integer_power
 from tetrad._src.cpu.registers import (
     COMPLEX,
     FLOATS,
@@ -111,7 +114,7 @@ class Block(BitsBlock):
             quotient = self._divide_integers(x, y)
             rest = x - quotient * y
             return self.select(self.compare("eq", y, 0), x, rest)
-        raise NotImplementedError("remainder of floats")
+        return self._function("rem", x, y)
 
     def _divide_integers(self, x: Value, y: Value) -> Value:
         signed = x.type in SIGNED
@@ -351,16 +354,28 @@ class Block(BitsBlock):
 
     # Functions
 
-    def _function(self, name: str, x: Value) -> Value:
+    def _function(self, name: str, *operands: Value) -> Value:
         """A function of the math library; 16-bit floats go through f32."""
-        if x.type in COMPLEX:
+        type = operands[0].type
+        if type in COMPLEX:
             raise NotImplementedError(f"complex {name}")
-        single = self.relabel(x, "f32") if x.type in HALF_FLOATS else x
-        return self._rounded(UNARY[name](self, single), x.type)
+        single = [
+            self.relabel(x, "f32") if type in HALF_FLOATS else x for x in operands
+        ]
+        function: Any = UNARY[name] if len(operands) == 1 else BINARY[name]
+        return self._rounded(function(self, *single), type)
 
     def exp(self, x: Value) -> Value:
         """eˣ."""
         return self._function("exp", x)
+
+    def exp2(self, x: Value) -> Value:
+        """2ˣ."""
+        return self._function("exp2", x)
+
+    def expm1(self, x: Value) -> Value:
+        """eˣ − 1."""
+        return self._function("expm1", x)
 
     def log(self, x: Value) -> Value:
         """Natural logarithm."""
@@ -370,6 +385,10 @@ class Block(BitsBlock):
         """log(1 + x)."""
         return self._function("log1p", x)
 
+    def logistic(self, x: Value) -> Value:
+        """1/(1 + e⁻ˣ)."""
+        return self._function("logistic", x)
+
     def sin(self, x: Value) -> Value:
         """Sine."""
         return self._function("sin", x)
@@ -378,10 +397,77 @@ class Block(BitsBlock):
         """Cosine."""
         return self._function("cos", x)
 
+    def tan(self, x: Value) -> Value:
+        """Tangent."""
+        return self._function("tan", x)
+
+    def asin(self, x: Value) -> Value:
+        """Arc sine."""
+        return self._function("asin", x)
+
+    def acos(self, x: Value) -> Value:
+        """Arc cosine."""
+        return self._function("acos", x)
+
+    def atan(self, x: Value) -> Value:
+        """Arc tangent."""
+        return self._function("atan", x)
+
+    def sinh(self, x: Value) -> Value:
+        """Hyperbolic sine."""
+        return self._function("sinh", x)
+
+    def cosh(self, x: Value) -> Value:
+        """Hyperbolic cosine."""
+        return self._function("cosh", x)
+
     def tanh(self, x: Value) -> Value:
         """Hyperbolic tangent."""
         return self._function("tanh", x)
 
+    def asinh(self, x: Value) -> Value:
+        """Inverse hyperbolic sine."""
+        return self._function("asinh", x)
+
+    def acosh(self, x: Value) -> Value:
+        """Inverse hyperbolic cosine."""
+        return self._function("acosh", x)
+
+    def atanh(self, x: Value) -> Value:
+        """Inverse hyperbolic tangent."""
+        return self._function("atanh", x)
+
+    def cbrt(self, x: Value) -> Value:
+        """Cube root."""
+        return self._function("cbrt", x)
+
+    def erf(self, x: Value) -> Value:
+        """Error function."""
+        return self._function("erf", x)
+
+    def erfc(self, x: Value) -> Value:
+        """1 − erf(x)."""
+        return self._function("erfc", x)
+
     def erf_inv(self, x: Value) -> Value:
         """The inverse of erf."""
         return self._function("erf_inv", x)
+
+    def lgamma(self, x: Value) -> Value:
+        """log |Γ(x)|."""
+        return self._function("lgamma", x)
+
+    def digamma(self, x: Value) -> Value:
+        """The derivative of log Γ."""
+        return self._function("digamma", x)
+
+    def atan2(self, y: Value, x: Value) -> Value:
+        """The angle of the point (x, y)."""
+        return self._function("atan2", y, x)
+
+    def pow(self, x: Value | float, y: Value | float) -> Value:
+        """x to the power y; of integers wrapping, negative powers of all but ±1 are 0."""
+        x, y = self.pair(x, y)
+        if x.type in INTEGERS:
+            return integer_power(self, x, y)
+        return self._function("pow", x, y)

@@ -10,7 +10,6 @@ import math
 
 from tetrad._src.cpu.registers import (
     HALF_FLOATS,
-    REGISTER_TYPE,
     SIGNED,
     Value,
     bit_width,
@@ -73,8 +72,7 @@ class BitsBlock(MemoryBlock):
 
     def clz(self, x: Value) -> Value:
         """How many zeros stand before the highest set bit."""
-        name = f"llvm.ctlz.{self.suffix(REGISTER_TYPE[x.type])}"
-        return self.call(name, x.type, x, extra="i1 false")
+        return self.leading_zeros(x)
 
     def rotate_left(self, x: Value, amount: Value | int) -> Value:
         """Bits shifted out at the top come in at the bottom."""
