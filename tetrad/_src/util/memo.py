@@ -12,7 +12,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
-import itertools
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
@@ -89,18 +89,19 @@ class Cache(dict[Any, Any]):
     __eq__ = object.__eq__
 
     def _make_room(self) -> None:
-        if len(self) < self.limit:
-            return
         # A snapshot of the keys, since another thread may store at the same time.
-        for key in list(itertools.islice(list(self), max(1, self.limit // 4))):
+        for key in list(self)[: max(1, self.limit // 4)]:
             self.pop(key, None)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._make_room()
+        if len(self) >= self.limit and key not in self:
+            self._make_room()
         super().__setitem__(key, value)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        self._make_room()
+        """The value under `key`, which is `default` from now on if there was none."""
+        if len(self) >= self.limit and key not in self:
+            self._make_room()
         return super().setdefault(key, default)
 
 
@@ -121,6 +122,7 @@ class LruCache:
         self.limit = limit
         self.cost = 0
         self._on_drop = on_drop
+        self._lock = threading.Lock()
         self._entries: collections.OrderedDict[Any, tuple[Any, int]] = (
             collections.OrderedDict()
         )
@@ -144,21 +146,33 @@ class LruCache:
 
     def put(self, key: Any, value: Any, cost: int = 1) -> Any:
         """Stores `value`, dropping others until the costs fit the limit."""
-        self.drop(key)
-        self._entries[key] = (value, cost)
-        self.cost += cost
-        while self.cost > self.limit and len(self._entries) > 1:
-            self.drop(next(iter(self._entries)))
+        dropped = []
+        with self._lock:
+            dropped += self._remove(key)
+            self._entries[key] = (value, cost)
+            self.cost += cost
+            while self.cost > self.limit and len(self._entries) > 1:
+                dropped += self._remove(next(iter(self._entries)))
+        self._tell(dropped)
         return value
 
     def drop(self, key: Any) -> None:
         """Removes one entry, if it is there."""
+        with self._lock:
+            dropped = self._remove(key)
+        self._tell(dropped)
+
+    def _remove(self, key: Any) -> list[Any]:
         entry = self._entries.pop(key, None)
         if entry is None:
-            return
+            return []
         self.cost -= entry[1]
+        return [entry[0]]
+
+    def _tell(self, dropped: list[Any]) -> None:
         if self._on_drop is not None:
-            self._on_drop(entry[0])
+            for value in dropped:
+                self._on_drop(value)
 
     def clear(self) -> None:
         """Removes every entry."""
