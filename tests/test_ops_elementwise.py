@@ -15,7 +15,16 @@ from tetrad._src.core.bind import at
 from tetrad._src.core.op import Axis, Linear
 from tetrad._src.core.stage import stage
 from tetrad._src.core.text import jaxpr_text
-from tetrad._src.ops import arithmetic, slices, special, transcendental, views
+from tetrad._src.ops import (
+    arithmetic,
+    compare,
+    complex,
+    identity,
+    slices,
+    special,
+    transcendental,
+    views,
+)
 from tetrad._src.util.config import enable_x64
 
 
@@ -33,7 +42,7 @@ COMPLEX = np.array([0.3 + 0.4j, -0.5 + 0.8j, 1.2 - 0.6j, -0.9 - 0.4j])
 UNARY = [
     (arithmetic.Square(), ANY), (arithmetic.Log(), POSITIVE),
     (arithmetic.Sqrt(), POSITIVE), (arithmetic.Rsqrt(), POSITIVE),
-    (arithmetic.Cbrt(), ANY), (arithmetic.Abs(), ANY),
+    (arithmetic.Cbrt(), ANY), (complex.Abs(), ANY),
     (arithmetic.IntegerPow(3), ANY), (arithmetic.IntegerPow(-2), ANY),
     (arithmetic.IntegerPow(1), ANY),
     (transcendental.Exp(), ANY), (transcendental.Exp2(), ANY),
@@ -97,7 +106,7 @@ def test_derivatives_where_functions_have_corners() -> None:
         0.5, 0.5
     ]
     zero = known(np.array([0.0]))
-    assert array_of(arithmetic.Abs().derivative(zero, zero)[0])[0] == 0
+    assert array_of(complex.Abs().derivative(zero, zero)[0])[0] == 0
     by_x, by_y = arithmetic.Pow().derivative(one, zero, zero)
     assert array_of(by_x)[0] == 0
     assert array_of(by_y)[0] == 0
@@ -110,7 +119,7 @@ def test_derivatives_where_functions_have_corners() -> None:
 
 def test_modulus_of_complex_numbers() -> None:
     z, t = COMPLEX, COMPLEX[::-1].copy()
-    ans, tangent = arithmetic.ComplexAbs().jvp((known(z),), (known(t),))
+    ans, tangent = complex.ComplexAbs().jvp((known(z),), (known(t),))
     np.testing.assert_allclose(array_of(ans), np.abs(z))
     h = 1e-6
     want = (np.abs(z + h * t) - np.abs(z - h * t)) / (2 * h)
@@ -128,8 +137,8 @@ LINEAR = [
     (views.Reshape((2, 6)), X), (views.Squeeze((0,)), X[None]),
     (views.Transpose((1, 0)), X), (views.Rev((0, 1)), X),
     (slices.Slice((0, 1), (3, 4), (2, 2)), X), (slices.Slice((1, 0), (1, 4)), X),
-    (arithmetic.Neg(), X), (arithmetic.Copy(), X), (arithmetic.Real(), COMPLEX),
-    (arithmetic.Imag(), COMPLEX), (arithmetic.Conj(np.dtype(complex)), COMPLEX),
+    (arithmetic.Neg(), X), (identity.Copy(), X), (complex.Real(), COMPLEX),
+    (complex.Imag(), COMPLEX), (complex.Conj(np.dtype(np.complex128)), COMPLEX),
 ]
 
 
@@ -144,14 +153,14 @@ def test_transpose_of_one_operand(op: Any, x: np.ndarray[Any, Any]) -> None:
     ct = np.random.default_rng(0).normal(size=out.shape).astype(out.dtype)
     (back,) = op.transpose(known(ct), Linear(known(x).aval))
     assert back.shape == x.shape
-    if isinstance(op, arithmetic.Imag):
+    if isinstance(op, complex.Imag):
         # The pairing of a real part with complex numbers takes Re(x · y).
         np.testing.assert_allclose(np.real(inner(back, x)), inner(out, ct))
         return
-    if isinstance(op, arithmetic.Real):
+    if isinstance(op, complex.Real):
         np.testing.assert_allclose(np.real(inner(back, x)), inner(out, ct))
         return
-    if isinstance(op, arithmetic.Conj):
+    if isinstance(op, complex.Conj):
         np.testing.assert_allclose(np.real(inner(back, x)), np.real(inner(out, ct)))
         return
     np.testing.assert_allclose(inner(back, x), inner(out, ct))
@@ -178,7 +187,7 @@ def test_transpose_of_choices_and_products() -> None:
     which = known(np.array([True, False]))
     x = Linear(Aval((2,), "float64"))
     ct = known(np.array([2.0, 3.0]))
-    none, on_false, on_true = arithmetic.select_n.__globals__["_SELECT"].transpose(
+    none, on_false, on_true = compare.SelectN().transpose(
         ct, which, x, x
     )
     assert none is None

@@ -5,35 +5,35 @@ scalar.
 """
 
 # Arithmetic
-from tetrad._src.ops.arithmetic import abs as abs
+from tetrad._src.ops.complex import abs as abs
 from tetrad._src.ops.arithmetic import add as add
 from tetrad._src.ops.arithmetic import cbrt as cbrt
-from tetrad._src.ops.arithmetic import ceil as ceil
+from tetrad._src.ops.rounding import ceil as ceil
 from tetrad._src.ops.arithmetic import clamp as clamp
-from tetrad._src.ops.arithmetic import complex as complex
-from tetrad._src.ops.arithmetic import conj as conj
-from tetrad._src.ops.arithmetic import copy as copy
+from tetrad._src.ops.complex import complex as complex
+from tetrad._src.ops.complex import conj as conj
+from tetrad._src.ops.identity import copy as copy
 from tetrad._src.ops.arithmetic import div as div
-from tetrad._src.ops.arithmetic import floor as floor
-from tetrad._src.ops.arithmetic import imag as imag
+from tetrad._src.ops.rounding import floor as floor
+from tetrad._src.ops.complex import imag as imag
 from tetrad._src.ops.arithmetic import integer_pow as integer_pow
 from tetrad._src.ops.arithmetic import log as log
 from tetrad._src.ops.arithmetic import max as max
 from tetrad._src.ops.arithmetic import min as min
 from tetrad._src.ops.arithmetic import mul as mul
 from tetrad._src.ops.arithmetic import neg as neg
-from tetrad._src.ops.arithmetic import nextafter as nextafter
+from tetrad._src.ops.rounding import nextafter as nextafter
 from tetrad._src.ops.arithmetic import pow as pow
-from tetrad._src.ops.arithmetic import real as real
+from tetrad._src.ops.complex import real as real
 from tetrad._src.ops.arithmetic import reciprocal as reciprocal
 from tetrad._src.ops.arithmetic import rem as rem
-from tetrad._src.ops.arithmetic import round as round
-from tetrad._src.ops.arithmetic import RoundingMethod as RoundingMethod
+from tetrad._src.ops.rounding import round as round
+from tetrad._src.ops.rounding import RoundingMethod as RoundingMethod
 from tetrad._src.ops.arithmetic import rsqrt as rsqrt
 from tetrad._src.ops.arithmetic import sign as sign
 from tetrad._src.ops.arithmetic import sqrt as sqrt
 from tetrad._src.ops.arithmetic import square as square
-from tetrad._src.ops.arithmetic import stop_gradient as stop_gradient
+from tetrad._src.ops.identity import stop_gradient as stop_gradient
 from tetrad._src.ops.arithmetic import sub as sub
 
 # Exponentials, trigonometry

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.jaxpr import Atom, Jaxpr, Literal, Var
+from tetrad._src.util import dtypes
 
 
 def variable_name(index: int) -> str:
@@ -80,7 +81,12 @@ class Printer:
 
 
 def _scalar_text(value: Any) -> str:
-    return str(np.asarray(value)[()]) if not isinstance(value, (int, float)) else str(value)
+    if isinstance(value, (int, float)):
+        return str(value)
+    scalar = np.asarray(value)[()]
+    if dtypes.kind(scalar.dtype) == "f" and not isinstance(scalar, np.floating):
+        return str(float(scalar))  # bfloat16 and its like print without a point
+    return str(scalar)
 
 
 def jaxpr_text(jaxpr: Jaxpr, consts: int = 0) -> str:

@@ -16,11 +16,9 @@ from tetrad._src.ops.families import (
     Elementwise,
     Operand,
     Unary,
-    binary,
     check_operand,
-    operands,
-    unary,
 )
+from tetrad._src.ops.functions import binary, operands, unary
 
 
 class Eq(Compare):

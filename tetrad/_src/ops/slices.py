@@ -19,7 +19,7 @@ from tetrad._src.core.op import Axis, Linear, Region
 from tetrad._src.ops.axes import check_axis, ints
 from tetrad._src.ops.compare import select_n
 from tetrad._src.ops.families import BOOL, Operand, Rearrange, Shape, check_operand
-from tetrad._src.ops.families import operands as check_operands
+from tetrad._src.ops.functions import operands as check_operands
 from tetrad._src.ops.views import (
     Strides,
     View,
@@ -278,8 +278,8 @@ class Pad(Rearrange):
         ]
 
     def hlo(self, emit: Any, operand: Any, padding_value: Any) -> Any:
-        lows, highs, interiors = zip(*self.padding_config) if self.padding_config else (
-            (), (), ()
+        lows, highs, interiors = (
+            zip(*self.padding_config) if self.padding_config else ((), (), ())
         )
         return emit(
             "stablehlo.pad",
@@ -352,7 +352,10 @@ class Concatenate(Rearrange):
                     f" {', '.join(a.long_name() for a in operands)}. Use"
                     " jnp.concatenate, which promotes dtypes."
                 )
-            if x.ndim != first.ndim or x.drop((axis,)).shape != first.drop((axis,)).shape:
+            if (
+                x.ndim != first.ndim
+                or x.drop((axis,)).shape != first.drop((axis,)).shape
+            ):
                 raise ValueError(
                     f"cannot concatenate along axis {axis}: the other extents differ,"
                     f" got {', '.join(a.long_name() for a in operands)}"

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from tetrad._src.ops.arithmetic import mul, neg, square
-from tetrad._src.ops.families import Operand, Unary, check_operand, unary
+from tetrad._src.ops.families import Operand, Unary, check_operand
+from tetrad._src.ops.functions import unary
 from tetrad._src.ops.transcendental import exp
 
 

@@ -19,7 +19,8 @@ from tetrad._src.ops.arithmetic import (
     square,
     sub,
 )
-from tetrad._src.ops.families import Binary, Unary, binary, scalar_like, unary
+from tetrad._src.ops.families import Binary, Unary
+from tetrad._src.ops.functions import binary, scalar_like, unary
 
 
 def one_minus(x: Any) -> Any:

@@ -54,7 +54,11 @@ class BroadcastInDim(Rearrange):
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        return ("shape",) if self.broadcast_dimensions else ("shape", "broadcast_dimensions")
+        return (
+            ("shape",)
+            if self.broadcast_dimensions
+            else ("shape", "broadcast_dimensions")
+        )
 
     def type(self, operand: Aval) -> Aval:
         dims = self.broadcast_dimensions
