@@ -329,7 +329,7 @@ class custom_vjp(_Custom[Result]):  # noqa: N801
                 f"`{name}` must return a tuple with one cotangent for each of the"
                 f" {count} argument{'s' if count != 1 else ''} of"
                 f" `{name_of(self.fun)}`, got {_described(found)}."
-                + (f" Write `return (cotangent,)`." if count == 1 else "")
+                + (" Write `return (cotangent,)`." if count == 1 else "")
             )
         values, prefix = tree.flatten(found, is_leaf=lambda x: x is None)
         places = in_tree.unflatten(range(len(avals)))

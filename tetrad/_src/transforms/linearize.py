@@ -58,7 +58,7 @@ class Partial(Stage):
         """Has the parent process an operation."""
         STATE.trace = self.parent  # type: ignore[assignment]
         try:
-            return self.parent.process(op, args)  # type: ignore[union-attr]
+            return op(*args)
         finally:
             STATE.trace = self
 
@@ -125,7 +125,7 @@ class Linearize(Trace):
             STATE.where = where()
         try:
             if not live:
-                return parent.process(op, args)  # type: ignore[union-attr]
+                return op(*args)
             if op.derivative is not None:
                 return self.by_derivative(op, primals, tangents)
             if op.jvp is None and op.linear and not op.multiple:

@@ -79,7 +79,7 @@ class Batch(Trace):
             STATE.where = where()
         try:
             if not mapped and self.axis.name not in op.axis_names:
-                return parent.process(op, args)  # type: ignore[union-attr]
+                return op(*args)
             if op.kind is Kind.ELEMENTWISE:
                 values, at = align(self.axis, values, axes)
                 out = op(*values)

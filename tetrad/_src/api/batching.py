@@ -1,0 +1,403 @@
+"""`vmap` for users: a function of one example becomes one of a batch.
+
+In: a function of pytrees, and which axis of each argument to map over. Out: a function
+that runs `transforms/vmap.py` on flat values and puts mapped axes where they are asked
+for. A call that does not fit is answered by a table of the arguments, the offending row
+marked, and a call that works.
+
+Read `vmap`, then `_mapped_axes`, then the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tetrad._src.api.flat import (
+    FlatFunction,
+    argument_name,
+    as_value,
+    path_of_leaf,
+    shortened,
+    wraps_of,
+)
+from tetrad._src.control.signature import name_of, parameter_names
+from tetrad._src.core.bind import aval_of
+from tetrad._src.core.op import Axis
+from tetrad._src.transforms.vmap import move_mapped, vmap_flat
+from tetrad._src.util import frames, tree
+
+Fun = Callable[..., Any]
+
+
+def vmap(
+    fun: Fun,
+    in_axes: int | None | Sequence[Any] | Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Fun:
+    """Maps `fun` over an axis of its arguments, all lanes at once.
+
+    Args:
+      fun: a function of pytrees.
+      in_axes: which axis of each positional argument to map over: an int (negative ones
+        count from the end), None for arguments that are the same for every lane, or a
+        tuple with one entry an argument, whose entries may be pytrees of these. Keyword
+        arguments are mapped over axis 0.
+      out_axes: where the mapped axis goes in the results: an int, None for results that
+        do not depend on the lane, or a pytree of these.
+      axis_name: a name for the axis, for `lax.psum` and its like.
+      axis_size: the size of the axis; needed only if no argument is mapped.
+
+    Raises ValueError with a table of the arguments if sizes differ or an axis does not
+    exist.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> jax.vmap(jnp.dot)(jnp.ones((3, 2)), jnp.ones((3, 2))).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if not callable(fun):
+        raise TypeError(
+            f"vmap takes a function, got {shortened(fun)} of type {type(fun).__name__}."
+            " Write vmap(f)(x), not vmap(f(x))."
+        )
+    if spmd_axis_name is not None:
+        raise NotImplementedError(
+            "vmap(spmd_axis_name=...) is not available: leave it out, and say where"
+            " results live with device_put"
+        )
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    _check_axes("in_axes", in_axes)
+    _check_axes("out_axes", out_axes)
+    options = _Options(fun, in_axes, out_axes, axis_name, axis_size)
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        axes = _axes_of_leaves(options, args, kwargs, in_tree)
+        axes, size = _mapped_axes(options, in_tree, leaves, axes)
+        values = [
+            leaf if at is None else as_value(leaf, "vmap")
+            for leaf, at in zip(leaves, axes)
+        ]
+        axis = Axis(size, axis_name)
+        flat = FlatFunction(fun, in_tree, "vmap")
+        outs, out_at = vmap_flat(flat, axis, values, axes)
+        wanted = _axes_of_results(options, flat.out_tree)
+        results = [
+            _placed(options, flat.out_tree, axis, i, out, at, to)
+            for i, (out, at, to) in enumerate(zip(outs, out_at, wanted))
+        ]
+        return flat.out_tree.unflatten(results)
+
+    return wraps_of(fun)(frames.hide_frames(mapped))
+
+
+class _Options:
+    """What `vmap` was given, and axes of leaves by structure of the arguments."""
+
+    __slots__ = (
+        "fun", "in_axes", "out_axes", "axis_name", "axis_size", "in_cache", "out_cache",
+    )  # fmt: skip
+
+    def __init__(
+        self, fun: Fun, in_axes: Any, out_axes: Any, axis_name: Any, axis_size: Any
+    ) -> None:
+        self.fun = fun
+        self.in_axes = in_axes
+        self.out_axes = out_axes
+        self.axis_name = axis_name
+        self.axis_size = axis_size
+        self.in_cache: dict[Any, list[int | None]] = {}
+        self.out_cache: dict[Any, list[int | None]] = {}
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _check_axes(what: str, axes: Any) -> None:
+    for axis in tree.leaves(axes, is_leaf=_is_none):
+        if axis is None or type(axis) is int:
+            continue
+        if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+            raise TypeError(
+                f"vmap: {what} must be an int, None, or a pytree of these, got"
+                f" {shortened(axis)} of type {type(axis).__name__} in"
+                f" {what}={shortened(axes)}"
+            )
+
+
+def _axes_of_leaves(
+    options: _Options, args: Sequence[Any], kwargs: Any, in_tree: Any
+) -> list[int | None]:
+    """The axis to map for every leaf of (args, kwargs), as the user gave it."""
+    found = options.in_cache.get(in_tree)
+    if found is None:
+        in_axes = options.in_axes
+        if isinstance(in_axes, tuple):
+            if len(in_axes) != len(args):
+                raise ValueError(_wrong_count(options, args))
+            found = prefix_leaves(
+                in_axes, tuple(args), "vmap: in_axes", "the arguments"
+            )
+        elif in_axes is None or hasattr(in_axes, "__index__"):
+            found = [in_axes] * len(tree.leaves(tuple(args)))
+        else:
+            raise TypeError(
+                "vmap: in_axes must be an int, None, or a tuple with one entry an"
+                f" argument, got {shortened(in_axes)} of type {type(in_axes).__name__}."
+                f" For one argument that is a {type(in_axes).__name__}, write"
+                f" in_axes=({shortened(in_axes)},)."
+            )
+        found = found + [0] * len(tree.leaves(kwargs))
+        options.in_cache[in_tree] = found
+    return found
+
+
+def _wrong_count(options: _Options, args: Sequence[Any]) -> str:
+    given = len(options.in_axes)
+    names = ", ".join(parameter_names(options.fun, len(args)))
+    works = tuple((*options.in_axes, *([0] * len(args)))[: len(args)])
+    return (
+        f"vmap: in_axes={options.in_axes} has {given} entr{'y' if given == 1 else 'ies'}"
+        f" but `{name_of(options.fun)}` was called with {len(args)} positional argument"
+        f"{'' if len(args) == 1 else 's'} ({names}). One entry an argument works, for"
+        f" example in_axes={works}."
+    )
+
+
+def prefix_leaves(prefix: Any, full: Any, what: str, whole: str) -> list[Any]:
+    """The leaf of `prefix` (None is one) above each leaf of `full`."""
+    values, prefix_tree = tree.flatten(prefix, is_leaf=_is_none)
+    try:
+        subtrees = prefix_tree.flatten_up_to(full)
+    except ValueError:
+        for make_error in tree.prefix_errors(prefix, full, is_leaf=_is_none):
+            raise make_error(what, whole) from None
+        raise
+    found: list[Any] = []
+    for value, subtree in zip(values, subtrees):
+        found.extend([value] * len(tree.leaves(subtree)))
+    return found
+
+
+def _mapped_axes(
+    options: _Options, in_tree: Any, leaves: Sequence[Any], axes: Sequence[int | None]
+) -> tuple[list[int | None], int]:
+    """Axes counted from the front, and the size they share."""
+    size = options.axis_size
+    fine = True
+    result: list[int | None] = []
+    for leaf, at in zip(leaves, axes):
+        if at is None:
+            result.append(None)
+            continue
+        shape = _shape_of(options, in_tree, leaves, leaf)
+        ndim = len(shape)
+        if not -ndim <= at < ndim:
+            fine = False
+            break
+        at = at % ndim
+        if size is None:
+            size = shape[at]
+        elif shape[at] != size:
+            fine = False
+            break
+        result.append(int(at))
+    if not fine:
+        raise ValueError(_table(options, in_tree, leaves, axes))
+    if size is None:
+        raise ValueError(_nothing_mapped(options, in_tree, leaves))
+    return result, size
+
+
+def _shape_of(
+    options: _Options, in_tree: Any, leaves: Sequence[Any], leaf: Any
+) -> tuple[int, ...]:
+    try:
+        return aval_of(leaf).shape
+    except (TypeError, ValueError):
+        index = next(i for i, x in enumerate(leaves) if x is leaf)
+        name = argument_name(options.fun, in_tree, index)
+        raise TypeError(
+            f"vmap: argument `{name}` is {shortened(leaf)} of type"
+            f" {type(leaf).__name__}, which cannot be mapped over. Give it the axis None"
+            " in in_axes, so that it is the same for every lane."
+        ) from None
+
+
+# ------------------------------------------------------------------------------- results
+
+
+def _axes_of_results(options: _Options, out_tree: Any) -> list[int | None]:
+    found = options.out_cache.get(out_tree)
+    if found is None:
+        out_axes = options.out_axes
+        if out_axes is None or hasattr(out_axes, "__index__"):
+            found = [out_axes] * out_tree.num_leaves
+        else:
+            example = out_tree.unflatten([0] * out_tree.num_leaves)
+            if isinstance(out_axes, list) and isinstance(example, tuple):
+                out_axes = tuple(out_axes)
+            found = prefix_leaves(
+                out_axes, example, "vmap: out_axes", "the result of the function"
+            )
+        options.out_cache[out_tree] = found
+    return found
+
+
+def _placed(
+    options: _Options,
+    out_tree: Any,
+    axis: Axis,
+    index: int,
+    out: Any,
+    at: int | None,
+    to: int | None,
+) -> Any:
+    """A result with its mapped axis where `out_axes` wants it."""
+    if to is None:
+        if at is None:
+            return as_value(out, "vmap")
+        raise ValueError(
+            f"vmap: out_axes=None for {_result_name(options, out_tree, index)}, but that"
+            " result depends on the lane. Give it an axis, as in out_axes=0, or reduce it"
+            " over the lanes after vmap."
+        )
+    ndim = aval_of(out).ndim + (at is None)
+    if not -ndim <= to < ndim:
+        lane = aval_of(out).shape if at is None else aval_of(out).drop((at,)).shape
+        raise ValueError(
+            f"vmap: out_axes={to} for {_result_name(options, out_tree, index)}, whose"
+            f" lanes have shape {lane}: with the mapped axis it has {ndim}"
+            f" axis{'' if ndim == 1 else 'es'.replace('axises', 'axes')}, so out_axes"
+            f" can be from {-ndim} to {ndim - 1}"
+        )
+    return as_value(move_mapped(axis, out, at, to % ndim), "vmap")
+
+
+def _result_name(options: _Options, out_tree: Any, index: int) -> str:
+    path = tree.keystr(path_of_leaf(out_tree, index))
+    where = f" at {path}" if path else ""
+    return f"the result of `{name_of(options.fun)}`{where}"
+
+
+# -------------------------------------------------------------------------------- tables
+
+
+def _table(
+    options: _Options, in_tree: Any, leaves: Sequence[Any], axes: Sequence[int | None]
+) -> str:
+    """All arguments, what is mapped, what a lane is; the row that does not fit marked."""
+    size = options.axis_size if options.axis_size is not None else _common(leaves, axes)
+    rows = [("argument", "shape", "in_axes", "lane shape", "")]
+    bad = []
+    for i, (leaf, at) in enumerate(zip(leaves, axes)):
+        name = argument_name(options.fun, in_tree, i)
+        shape = aval_of(leaf).shape if at is not None else _shape_or_none(leaf)
+        lane, note = _lane(shape, at, size)
+        if note:
+            bad.append((i, name, shape, at))
+        rows.append((name, _text(shape), str(at), lane, note))
+    widths = [max(len(row[c]) for row in rows) for c in range(4)]
+    lines = []
+    for number, row in enumerate(rows):
+        cells = " | ".join(cell.ljust(w) for cell, w in zip(row, widths))
+        lines.append(f"  {'>' if row[4] else ' '} {cells}   {row[4]}".rstrip())
+        if number == 0:
+            lines.append("    " + "-|-".join("-" * w for w in widths))
+    head = f"vmap: the arguments of `{name_of(options.fun)}` do not fit together"
+    return "\n".join([f"{head}.", *lines, _works(options, leaves, axes, bad, size)])
+
+
+def _shape_or_none(leaf: Any) -> tuple[int, ...] | None:
+    try:
+        return aval_of(leaf).shape
+    except (TypeError, ValueError):
+        return None
+
+
+def _text(shape: tuple[int, ...] | None) -> str:
+    return "no array" if shape is None else str(shape)
+
+
+def _common(leaves: Sequence[Any], axes: Sequence[int | None]) -> int | None:
+    """The size that most mapped arguments have; the first of them if they tie."""
+    sizes = []
+    for leaf, at in zip(leaves, axes):
+        shape = aval_of(leaf).shape if at is not None else ()
+        if at is not None and -len(shape) <= at < len(shape):
+            sizes.append(shape[at])
+    return max(sizes, key=sizes.count) if sizes else None
+
+
+def _lane(
+    shape: tuple[int, ...] | None, at: int | None, size: int | None
+) -> tuple[str, str]:
+    """The shape of a lane, and what is wrong with it."""
+    if at is None or shape is None:
+        return _text(shape), ""
+    ndim = len(shape)
+    if not -ndim <= at < ndim:
+        many = f"{ndim} ax{'i' if ndim == 1 else 'e'}s"
+        return "-", f"<- has {many}, no axis {at}"
+    lane = list(shape)
+    length = lane.pop(at)
+    note = "" if length == size else f"<- axis {at} has size {length}, not {size}"
+    return str(tuple(lane)), note
+
+
+def _works(
+    options: _Options,
+    leaves: Sequence[Any],
+    axes: Sequence[int | None],
+    bad: Sequence[tuple[int, str, Any, Any]],
+    size: int | None,
+) -> str:
+    """A call that works, as far as one can be guessed."""
+    fixed: list[int | None] = list(axes)
+    words = []
+    for i, name, shape, _ in bad:
+        fits = [d for d, extent in enumerate(shape) if extent == size]
+        fixed[i] = fits[0] if fits else None
+        words.append(
+            f"maps `{name}` over its axis {fits[0]}"
+            if fits
+            else f"gives all of `{name}` to every lane"
+        )
+    if len(set(fixed)) == 1 and fixed[0] is not None:
+        text = str(fixed[0])
+    else:
+        text = "(" + ", ".join(map(str, fixed)) + ("," if len(fixed) == 1 else "") + ")"
+    if len(leaves) != _argument_count(options, leaves):
+        return "Give a mapped axis of one size to every argument, or None to share it."
+    if all(at is None for at in fixed):
+        return "Call the function without vmap, or pass axis_size."
+    name = name_of(options.fun)
+    shown = name if name.isidentifier() else "f"
+    return f"This works: vmap({shown}, in_axes={text}), which {' and '.join(words)}."
+
+
+def _argument_count(options: _Options, leaves: Sequence[Any]) -> int:
+    """The number of arguments if each is one leaf, else -1."""
+    in_axes = options.in_axes
+    if isinstance(in_axes, tuple):
+        simple = all(a is None or hasattr(a, "__index__") for a in in_axes)
+        return len(in_axes) if simple else -1
+    return len(leaves)
+
+
+def _nothing_mapped(options: _Options, in_tree: Any, leaves: Sequence[Any]) -> str:
+    name = name_of(options.fun)
+    if not leaves:
+        return (
+            f"vmap: `{name}` was called without arrays, so there is nothing to map over."
+            " Pass at least one array, or say axis_size=..."
+        )
+    return (
+        f"vmap: no argument of `{name}` is mapped (in_axes={options.in_axes}), so the"
+        " number of lanes is not known. Give one argument an axis, or say axis_size=..."
+    )

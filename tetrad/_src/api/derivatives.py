@@ -1,0 +1,709 @@
+"""Derivatives for users: `grad`, `jvp`, `vjp`, `linearize` and what is made of them.
+
+In: a function of pytrees. Out: a function that checks its arguments, flattens them, runs
+a transformation of `transforms/` on flat values, and puts the results into pytrees. What
+can be wrong with the arguments is said here, in the user's words.
+
+Read `value_and_grad`, `jvp`, `vjp`, `linearize`; the Jacobians are in `jacobians.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tetrad._src.api.flat import (
+    FlatFunction,
+    argument_name,
+    as_value,
+    float0_zeros,
+    is_float0,
+    leaf_values,
+    path_of_leaf,
+    shortened,
+    wraps_of,
+)
+from tetrad._src.api.inspect import abstract
+from tetrad._src.control.signature import argument_numbers, name_of, parameter_names
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import aval_of
+from tetrad._src.core.jaxpr import Var, eval_jaxpr
+from tetrad._src.core.op import Linear
+from tetrad._src.core.stage import stage
+from tetrad._src.ops.views import zeros
+from tetrad._src.transforms.jvp import jvp_flat
+from tetrad._src.transforms.linearize import Tape, linearize_flat
+from tetrad._src.transforms.transpose import backward, transpose_tape
+from tetrad._src.util import dtypes, frames, tree
+
+Fun = Callable[..., Any]
+
+# --------------------------------------------------------------------------------- grad
+
+
+def grad(
+    fun: Fun,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Fun:
+    """The function that gives the gradient of the scalar function `fun`.
+
+    Args:
+      fun: a function that returns one real number (or a pair of it and anything, with
+        `has_aux`).
+      argnums: which positional arguments to differentiate; an int or a tuple of ints.
+      has_aux: whether `fun` returns a pair (value, auxiliary data).
+      holomorphic: whether `fun` is a holomorphic function of complex arguments.
+      allow_int: whether arguments may be integers; their gradients have dtype float0.
+
+    Returns the gradient in the structure of the argument, a tuple of them if `argnums`
+    is a tuple; with `has_aux`, a pair (gradient, auxiliary data).
+
+    Raises TypeError if `fun` does not return a real number, or an argument has no
+    derivative.
+
+    >>> import tetrad as jax
+    >>> float(jax.grad(lambda x: x ** 3)(2.0))
+    12.0
+    """
+    both = value_and_grad(
+        fun, argnums, has_aux, holomorphic, allow_int, reduce_axes, _caller="grad"
+    )
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, result = both(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return wraps_of(fun)(frames.hide_frames(gradient))
+
+
+def value_and_grad(
+    fun: Fun,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    *,
+    _caller: str = "value_and_grad",
+) -> Fun:
+    """The function that gives both the value and the gradient of `fun`; see `grad`.
+
+    >>> import tetrad as jax
+    >>> value, gradient = jax.value_and_grad(lambda x: x ** 3)(2.0)
+    >>> float(value), float(gradient)
+    (8.0, 12.0)
+    """
+    if reduce_axes:
+        raise NotImplementedError(
+            f"{_caller}(reduce_axes=...) is not available: sum the gradients over the"
+            " axis with lax.psum"
+        )
+    check_callable(fun, _caller)
+    several = isinstance(argnums, (tuple, list))
+    numbers = argument_numbers(argnums, f"{_caller}: argnums")
+    options = GradOptions(_caller, fun, has_aux, holomorphic, allow_int)
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        places = checked_places(options, numbers, args)
+        active = [args[i] for i in places]
+        leaves, in_tree = tree.flatten(active)
+        values = active_values(options, active, places, leaves)
+        live = [v.aval.inexact for v in values]
+        found = _Outputs()
+
+        def flat(*xs: Any) -> list[Any]:
+            full = list(args)
+            for i, x in zip(places, in_tree.unflatten(xs)):
+                full[i] = x
+            out = fun(*full, **kwargs)
+            if has_aux:
+                out, found.aux = value_and_aux(options, out)
+            found.value = out
+            aux, found.aux_tree = tree.flatten(found.aux) if has_aux else ([], None)
+            return [_scalar_result(options, out), *aux]
+
+        outs, tape = linearize_flat(flat, values, live)
+        seed = _seed(outs[0])
+        cts = transpose_tape(tape, [seed] + [None] * (len(outs) - 1))
+        gradients = _in_places(cts, live, values)
+        result = in_tree.unflatten(gradients)
+        value: Any = as_value(outs[0], _caller)
+        if has_aux:
+            value = (value, found.aux_tree.unflatten(outs[1:]))
+        return value, tuple(result) if several else result[0]
+
+    return wraps_of(fun)(frames.hide_frames(value_and_gradient))
+
+
+class GradOptions:
+    __slots__ = ("caller", "fun", "has_aux", "holomorphic", "allow_int")
+
+    def __init__(
+        self, caller: str, fun: Fun, has_aux: bool, holomorphic: bool, allow_int: bool
+    ) -> None:
+        self.caller = caller
+        self.fun = fun
+        self.has_aux = has_aux
+        self.holomorphic = holomorphic
+        self.allow_int = allow_int
+
+
+class _Outputs:
+    __slots__ = ("value", "aux", "aux_tree")
+
+    value: Any
+    aux: Any
+    aux_tree: Any
+
+
+def check_callable(fun: Any, caller: str) -> None:
+    if not callable(fun):
+        raise TypeError(
+            f"{caller} takes a function, got {shortened(fun)} of type"
+            f" {type(fun).__name__}. Write {caller}(f)(x), not {caller}(f(x))."
+        )
+
+
+def checked_places(
+    options: Any, numbers: Sequence[int], args: Sequence[Any]
+) -> list[int]:
+    count = len(args)
+    for number in numbers:
+        if not -count <= number < count:
+            raise TypeError(
+                f"{options.caller}: argnums={number} needs at least"
+                f" {number + 1 if number >= 0 else -number} positional arguments, but"
+                f" `{name_of(options.fun)}` was called with {count}. Arguments given by"
+                " keyword are not differentiated."
+            )
+    return [number % count for number in numbers]
+
+
+def active_values(
+    options: Any, active: Sequence[Any], places: Sequence[int], leaves: Sequence[Any]
+) -> list[Any]:
+    """The leaves to differentiate, as arrays that have a derivative."""
+    values = []
+    for i, leaf in enumerate(leaves):
+        try:
+            value = as_value(leaf, options.caller)
+        except TypeError:
+            name = _active_name(options, active, places, i)
+            raise TypeError(
+                f"{options.caller} differentiates with respect to arrays and numbers,"
+                f" but argument `{name}` is {shortened(leaf)} of type"
+                f" {type(leaf).__name__}. Choose the arguments to differentiate with"
+                f" argnums, as in {options.caller}(f, argnums=1)."
+            ) from None
+        values.append(value)
+        kind = value.aval.kind
+        if options.holomorphic:
+            if kind != "c":
+                name = _active_name(options, active, places, i)
+                raise TypeError(
+                    f"{options.caller}(holomorphic=True) needs complex arguments, but"
+                    f" `{name}` is {value.aval.long_name()}. Convert it:"
+                    f" {name}.astype(complex)."
+                )
+        elif kind == "c":
+            continue
+        elif kind != "f" and not options.allow_int:
+            name = _active_name(options, active, places, i)
+            raise TypeError(_integer_message(options, name, leaf, value.aval))
+    return values
+
+
+def _integer_message(options: Any, name: str, leaf: Any, aval: Aval) -> str:
+    if type(leaf) is int:
+        instead = f"Write {float(leaf)} instead of {leaf}"
+    elif aval.kind == "K":
+        return (
+            f"{options.caller}: argument `{name}` is a random key, which has no"
+            " derivative. Choose the arguments to differentiate with argnums, as in"
+            f" {options.caller}(f, argnums=1)."
+        )
+    else:
+        instead = f"Convert it with {name}.astype(float)"
+    return (
+        f"{options.caller} needs real arguments, but `{name}` is {aval.long_name()},"
+        f" and integers have no derivative. {instead}, choose other arguments with"
+        " argnums, or pass allow_int=True to get a gradient of dtype float0."
+    )
+
+
+def _active_name(
+    options: Any, active: Sequence[Any], places: Sequence[int], index: int
+) -> str:
+    path, _ = tree.leaves_with_path(list(active))[index]
+    position = places[path[0].idx]
+    names = parameter_names(options.fun, position + 1)
+    return names[position] + tree.keystr(tuple(path[1:]))
+
+
+def value_and_aux(options: Any, out: Any) -> tuple[Any, Any]:
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(
+            f"{options.caller}(has_aux=True): `{name_of(options.fun)}` must return a"
+            f" pair (value, auxiliary data), got {_kind_of_result(out)}"
+        )
+    return out[0], out[1]
+
+
+def _scalar_result(options: Any, out: Any) -> Any:
+    """The result of a function whose gradient is taken; TypeError if it has none."""
+    name = name_of(options.fun)
+    try:
+        aval = aval_of(out) if not isinstance(out, (tuple, list, dict, str)) else None
+    except (TypeError, ValueError):
+        aval = None
+    if aval is None:
+        advice = (
+            f" If the rest is auxiliary data, {options.caller}(f, has_aux=True)."
+            if isinstance(out, (tuple, list)) and len(out) == 2
+            else ""
+        )
+        raise TypeError(
+            f"{options.caller} differentiates functions that return one real number, but"
+            f" `{name}` returned {_kind_of_result(out)}.{advice}"
+        )
+    if aval.shape:
+        raise TypeError(
+            f"{options.caller} differentiates functions that return one real number, but"
+            f" `{name}` returned an array {aval.long_name()}. Reduce it to a number, as"
+            f" in `{name}(x).sum()`, or use jax.jacrev(f) for all its derivatives."
+        )
+    if aval.kind == "c" and not options.holomorphic:
+        raise TypeError(
+            f"{options.caller}: `{name}` returned a complex number. Return a real one,"
+            " such as its .real or abs, or pass holomorphic=True if the function is"
+            " holomorphic."
+        )
+    if options.holomorphic and aval.kind != "c":
+        raise TypeError(
+            f"{options.caller}(holomorphic=True): `{name}` must return a complex number,"
+            f" got {aval.long_name()}"
+        )
+    if aval.kind not in "fc":
+        raise TypeError(
+            f"{options.caller} differentiates functions that return one real number, but"
+            f" `{name}` returned {aval.long_name()}, which has no derivative. Return a"
+            " float, or use jax.vjp."
+        )
+    return out
+
+
+def _kind_of_result(out: Any) -> str:
+    if isinstance(out, (tuple, list, dict)):
+        return f"a {type(out).__name__} of {len(out)} values"
+    if hasattr(out, "aval"):
+        return f"an array {out.aval.long_name()}"
+    return f"{shortened(out)} of type {type(out).__name__}"
+
+
+def _seed(out: Any) -> Any:
+    """The cotangent 1 of a scalar result, in its dtype."""
+    aval = aval_of(out)
+    if aval.weak_type and aval_of(1.0) is aval:
+        return 1.0
+    return aval.dtype.type(1)
+
+
+def _in_places(
+    cts: Sequence[Any], live: Sequence[bool], values: Sequence[Any]
+) -> list[Any]:
+    """A cotangent for every value: zeros where none came, float0 for integers."""
+    given = iter(cts)
+    result = []
+    for value, on in zip(values, live):
+        if not on:
+            result.append(float0_zeros(value.aval))
+            continue
+        ct = next(given)
+        result.append(as_value(zeros(aval_of(value)) if ct is None else ct, "grad"))
+    return result
+
+
+# ---------------------------------------------------------------------------- jvp, vjp
+
+
+def jvp(
+    fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> Any:
+    """The value of `fun` at `primals` and its derivative in the direction `tangents`.
+
+    Args:
+      fun: a function of pytrees.
+      primals: its arguments, a tuple or list.
+      tangents: the direction, in the same structure, shapes and dtypes; float0 for
+        integer arguments.
+      has_aux: whether `fun` returns a pair (value, auxiliary data).
+
+    Returns (value, derivative), and the auxiliary data as third with `has_aux`.
+
+    >>> import tetrad as jax
+    >>> value, derivative = jax.jvp(lambda x: x ** 2, (3.0,), (1.0,))
+    >>> float(value), float(derivative)
+    (9.0, 6.0)
+    """
+    with frames.hidden_frames():
+        return _jvp(fun, primals, tangents, has_aux)
+
+
+def _jvp(fun: Fun, primals: Any, tangents: Any, has_aux: bool) -> Any:
+    check_callable(fun, "jvp")
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(
+                f"jvp: {what} must be a tuple or list with one entry an argument, got"
+                f" {_kind_of_result(given)}. Write ({what[0]},) for one argument."
+            )
+    leaves, in_tree = tree.flatten((tuple(primals), {}))
+    directions, tangent_tree = tree.flatten((tuple(tangents), {}))
+    if tangent_tree != in_tree:
+        raise TypeError(
+            f"jvp: primals and tangents must have one structure, got {in_tree} and"
+            f" {tangent_tree}"
+        )
+    values = leaf_values("jvp", fun, in_tree, leaves)
+    given = [
+        _direction("jvp", fun, in_tree, i, v.aval, t)
+        for i, (v, t) in enumerate(zip(values, directions))
+    ]
+    flat = _AuxFunction(fun, in_tree, "jvp", has_aux)
+    outs, out_tangents = jvp_flat(flat, values, given)
+    count = flat.count
+    results = [as_value(o, "jvp") for o in outs]
+    derivative = flat.out_tree.unflatten(
+        [_out_tangent(aval_of(o), t) for o, t in zip(outs[:count], out_tangents)]
+    )
+    value = flat.out_tree.unflatten(results[:count])
+    if has_aux:
+        return value, derivative, flat.aux_tree.unflatten(results[count:])
+    return value, derivative
+
+
+class _AuxFunction(FlatFunction):
+    """A flat function that may return auxiliary data after its `count` results."""
+
+    __slots__ = ("has_aux", "count")
+
+    def __init__(self, fun: Fun, in_tree: Any, what: str, has_aux: bool) -> None:
+        super().__init__(fun, in_tree, what)
+        self.has_aux = has_aux
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = self.in_tree.unflatten(leaves)
+        out = self.fun(*args, **kwargs)
+        aux: list[Any] = []
+        if self.has_aux:
+            if not isinstance(out, (tuple, list)) or len(out) != 2:
+                raise TypeError(
+                    f"{self.what}(has_aux=True): `{name_of(self.fun)}` must return a"
+                    f" pair (value, auxiliary data), got {_kind_of_result(out)}"
+                )
+            aux, self.aux_tree = tree.flatten(out[1])
+            out = out[0]
+        outs, self.out_tree = tree.flatten(out)
+        self.count = len(outs)
+        return self.checked(outs) + aux
+
+
+def vjp(
+    fun: Fun, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
+) -> Any:
+    """The value of `fun` at `primals`, and the function that pulls cotangents back.
+
+    Args:
+      fun: a function of pytrees.
+      *primals: its arguments.
+      has_aux: whether `fun` returns a pair (value, auxiliary data).
+
+    Returns (value, pull_back), and the auxiliary data as third with `has_aux`.
+    `pull_back(ct)` takes a cotangent in the structure of the value and gives a tuple
+    with one cotangent an argument; it can be called more than once.
+
+    >>> import tetrad as jax
+    >>> value, pull_back = jax.vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> [float(ct) for ct in pull_back(1.0)]
+    [3.0, 2.0]
+    """
+    if reduce_axes:
+        raise NotImplementedError(
+            "vjp(reduce_axes=...) is not available: sum the cotangents over the axis"
+            " with lax.psum"
+        )
+    with frames.hidden_frames():
+        return _vjp(fun, primals, has_aux)
+
+
+def _vjp(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
+    check_callable(fun, "vjp")
+    leaves, in_tree = tree.flatten((tuple(primals), {}))
+    values = leaf_values("vjp", fun, in_tree, leaves)
+    live = [v.aval.inexact for v in values]
+    flat = _AuxFunction(fun, in_tree, "vjp", has_aux)
+    outs, tape = linearize_flat(flat, values, live)
+    results = [as_value(o, "vjp") for o in outs]
+    count = flat.count
+    pull_back = PullBack(
+        fun, in_tree, flat.out_tree, [v.aval for v in values],
+        [o.aval for o in results[:count]], tape,
+    )
+    value = flat.out_tree.unflatten(results[:count])
+    if has_aux:
+        return value, pull_back, flat.aux_tree.unflatten(results[count:])
+    return value, pull_back
+
+
+class PullBack:
+    """The function that `vjp` gives: from a cotangent of the value to those of the
+    arguments.
+    """
+
+    def __init__(
+        self,
+        fun: Fun,
+        in_tree: Any,
+        out_tree: Any,
+        in_avals: Sequence[Aval],
+        out_avals: Sequence[Aval],
+        tape: Tape,
+    ) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.in_avals = in_avals
+        self.out_avals = out_avals
+        self.tape = tape
+
+    @frames.hide_frames
+    def __call__(self, ct: Any) -> tuple[Any, ...]:
+        leaves, ct_tree = tree.flatten(ct)
+        if ct_tree != self.out_tree:
+            raise ValueError(
+                f"vjp: the cotangent must have the structure of the result of"
+                f" `{name_of(self.fun)}`, {self.out_tree}, got {ct_tree}"
+            )
+        given = [
+            _cotangent("vjp", self.fun, self.out_tree, i, aval, leaf)
+            for i, (aval, leaf) in enumerate(zip(self.out_avals, leaves))
+        ]
+        cts = transpose_tape(self.tape, given)
+        found = iter(cts)
+        flat = []
+        for aval in self.in_avals:
+            flat.append(_out_tangent(aval, next(found) if aval.inexact else None))
+        result: tuple[Any, ...] = self.in_tree.unflatten(flat)[0]
+        return result
+
+
+# ---------------------------------------------------------------------------- linearize
+
+
+def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `fun` at `primals`, and its derivative there as a linear function.
+
+    Args:
+      fun: a function of pytrees.
+      *primals: its arguments.
+      has_aux: whether `fun` returns a pair (value, auxiliary data).
+
+    Returns (value, derivative), and the auxiliary data as third with `has_aux`.
+    `derivative(*tangents)` can be called for many directions at the cost of the linear
+    part alone.
+
+    >>> import tetrad as jax
+    >>> value, derivative = jax.linearize(lambda x: x ** 2, 3.0)
+    >>> float(derivative(1.0)), float(derivative(2.0))
+    (6.0, 12.0)
+    """
+    with frames.hidden_frames():
+        return _linearize(fun, primals, has_aux)
+
+
+def _linearize(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
+    check_callable(fun, "linearize")
+    leaves, in_tree = tree.flatten((tuple(primals), {}))
+    values = leaf_values("linearize", fun, in_tree, leaves)
+    live = [v.aval.inexact for v in values]
+    flat = _AuxFunction(fun, in_tree, "linearize", has_aux)
+    outs, tape = linearize_flat(flat, values, live)
+    results = [as_value(o, "linearize") for o in outs]
+    count = flat.count
+    del tape.outs[count:]
+    derivative = PushForward(
+        fun, in_tree, flat.out_tree, values, [o.aval for o in results[:count]], tape
+    )
+    value = flat.out_tree.unflatten(results[:count])
+    if has_aux:
+        return value, derivative, flat.aux_tree.unflatten(results[count:])
+    return value, derivative
+
+
+class PushForward:
+    """The function that `linearize` gives: from tangents of the arguments to that of
+    the value.
+    """
+
+    def __init__(
+        self,
+        fun: Fun,
+        in_tree: Any,
+        out_tree: Any,
+        primals: Sequence[Any],
+        out_avals: Sequence[Aval],
+        tape: Tape,
+    ) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.in_avals = [p.aval for p in primals]
+        self.out_avals = out_avals
+        self.nonzero = [out is not None for out in tape.outs]
+        self.jaxpr, self.consts = tape.close()
+
+    @frames.hide_frames
+    def __call__(self, *tangents: Any) -> Any:
+        leaves, tangent_tree = tree.flatten((tuple(tangents), {}))
+        if tangent_tree != self.in_tree:
+            raise TypeError(
+                f"linearize: the tangents must have the structure of the arguments of"
+                f" `{name_of(self.fun)}`, {self.in_tree}, got {tangent_tree}"
+            )
+        given = [
+            _direction("linearize", self.fun, self.in_tree, i, aval, t)
+            for i, (aval, t) in enumerate(zip(self.in_avals, leaves))
+        ]
+        live = [t for t in given if t is not None]
+        found = iter(eval_jaxpr(self.jaxpr, [*self.consts, *live]))
+        outs = [
+            _out_tangent(aval, next(found) if on else None)
+            for aval, on in zip(self.out_avals, self.nonzero)
+        ]
+        return self.out_tree.unflatten(outs)
+
+
+def linear_transpose(fun: Fun, *primals: Any, reduce_axes: Sequence[Any] = ()) -> Fun:
+    """The transpose of `fun`, a function that is linear in all its arguments.
+
+    Args:
+      fun: a linear function of pytrees.
+      *primals: arguments, of which only shapes and dtypes matter (a ShapeDtypeStruct
+        will do).
+
+    Returns a function from a cotangent of the result to a tuple of cotangents of the
+    arguments. Raises NotImplementedError if `fun` is not linear.
+
+    >>> import tetrad as jax
+    >>> transposed = jax.linear_transpose(lambda x: 2.0 * x, 1.0)
+    >>> float(transposed(3.0)[0])
+    6.0
+    """
+    if reduce_axes:
+        raise NotImplementedError("linear_transpose(reduce_axes=...) is not available")
+    with frames.hidden_frames():
+        return _linear_transpose(fun, primals)
+
+
+def _linear_transpose(fun: Fun, primals: Sequence[Any]) -> Fun:
+    check_callable(fun, "linear_transpose")
+    leaves, in_tree = tree.flatten((tuple(primals), {}))
+    avals = [abstract(leaf) for leaf in leaves]
+    for i, aval in enumerate(avals):
+        if not aval.inexact:
+            raise TypeError(
+                f"linear_transpose: argument `{argument_name(fun, in_tree, i)}` is"
+                f" {aval.long_name()}, but linear functions take floats or complex"
+                " numbers"
+            )
+    flat = FlatFunction(fun, in_tree, "linear_transpose")
+    jaxpr, consts = stage(flat, avals, name_of(fun))
+    out_avals = jaxpr.out_avals
+    out_tree = flat.out_tree
+
+    @frames.hide_frames
+    def transposed(ct: Any) -> tuple[Any, ...]:
+        cts, ct_tree = tree.flatten(ct)
+        if ct_tree != out_tree:
+            raise ValueError(
+                "linear_transpose: the cotangent must have the structure of the result"
+                f" of `{name_of(fun)}`, {out_tree}, got {ct_tree}"
+            )
+        given = [
+            _cotangent("linear_transpose", fun, out_tree, i, aval, leaf)
+            for i, (aval, leaf) in enumerate(zip(out_avals, cts))
+        ]
+        env: dict[Var, Any] = dict(zip(jaxpr.ins, consts))
+        ins = jaxpr.ins[len(consts) :]
+        env.update([(var, Linear(var.aval)) for var in ins])
+        sums = backward(jaxpr.eqns, env, jaxpr.outs, given)
+        found = [
+            as_value(zeros(v.aval) if v not in sums else sums[v], "linear_transpose")
+            for v in ins
+        ]
+        result: tuple[Any, ...] = in_tree.unflatten(found)[0]
+        return result
+
+    return transposed
+
+
+# ------------------------------------------------------------------------------- checks
+
+
+def _direction(
+    what: str, fun: Fun, in_tree: Any, index: int, aval: Aval, tangent: Any
+) -> Any:
+    """The tangent of a leaf, None if it has none; an error if it does not fit."""
+    if not aval.inexact:
+        if is_float0(tangent):
+            return None
+        raise TypeError(
+            f"{what}: argument `{argument_name(fun, in_tree, index)}` is"
+            f" {aval.long_name()}, whose tangents have dtype float0, got"
+            f" {aval_of(tangent).long_name()}. Convert the argument with .astype(float),"
+            f" or pass np.zeros({aval.shape}, jax.dtypes.float0)."
+        )
+    return _fitting(what, "tangent", tangent, aval, fun, in_tree, index)
+
+
+def _fitting(
+    what: str, kind: str, x: Any, aval: Aval, fun: Fun, in_tree: Any, index: int
+) -> Any:
+    """`x` as an array, if it has the shape and dtype of `aval`."""
+    got = aval_of(x)
+    if got.shape == aval.shape and got.dtype == aval.dtype:
+        return as_value(x, what)
+    if kind == "tangent":
+        name = f"`{argument_name(fun, in_tree, index)}`"
+    else:
+        path = tree.keystr(path_of_leaf(in_tree, index))
+        name = f"the result of `{name_of(fun)}`{' at ' + path if path else ''}"
+    if got.shape != aval.shape:
+        raise ValueError(
+            f"{what}: the {kind} of {name} must have its shape {aval.shape}, got"
+            f" {got.shape}"
+        )
+    decimal = " or write it with a decimal point" if isinstance(x, int) else ""
+    raise TypeError(
+        f"{what}: the {kind} of {name} must have its dtype {aval.dtype.name}, got"
+        f" {got.dtype.name}. Convert it with .astype({aval.dtype.name!r}){decimal}."
+    )
+
+
+def _cotangent(
+    what: str, fun: Fun, out_tree: Any, index: int, aval: Aval, ct: Any
+) -> Any:
+    """The cotangent of a result, None if it has none."""
+    if not aval.inexact:
+        return None
+    return _fitting(what, "cotangent", ct, aval, fun, out_tree, index)
+
+
+def _out_tangent(aval: Aval, tangent: Any) -> Any:
+    if not aval.inexact:
+        return float0_zeros(aval)
+    return as_value(zeros(aval) if tangent is None else tangent, "jvp")
