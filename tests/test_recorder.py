@@ -1,0 +1,309 @@
+"""Eager operations are recorded: when they run, what they compute, what they cost."""
+
+import gc
+import os
+import resource
+import subprocess
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import tetrad as jax
+import tetrad.numpy as jnp
+from tetrad._src.runtime import lazy
+
+
+def rss_bytes():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * resource.getpagesize()
+
+
+def test_a_million_unread_increments_keep_memory_flat():
+    c = jnp.zeros(())
+    for _ in range(1000):
+        c = c + 1
+    c.block_until_ready()
+    before = rss_bytes()
+    with jax.see.compiles() as seen:
+        c = jnp.zeros(())
+        for _ in range(1_000_000):
+            c = c + 1
+        assert float(c) == 1_000_000
+    assert rss_bytes() - before < 30 << 20
+    assert seen.kernels <= 3
+
+
+def test_a_thousand_lengths_compile_two_kernels():
+    with jax.see.compiles() as seen:
+        for n in range(1, 1001):
+            x = jnp.arange(float(n))
+            got = jnp.sum(jnp.sin(x) ** 2 + 1)
+    want = np.sum(np.sin(np.arange(1000.0)) ** 2 + 1)
+    assert float(got) == pytest.approx(want, rel=1e-5)
+    assert seen.kernels <= 2
+
+
+def test_python_scalars_are_arguments():
+    x = jnp.arange(5.0)
+    (x * 0.5 + 0.25).block_until_ready()
+    with jax.see.compiles() as seen:
+        for i in range(100):
+            y = x * float(i) + i
+            np.testing.assert_array_equal(y, np.arange(5.0, dtype="f") * i + i)
+    assert len(seen) <= 2 and seen.kernels <= 2
+
+
+def test_static_indices_are_arguments():
+    x = jnp.arange(1000.0)
+    x[3].block_until_ready()
+    with jax.see.compiles() as seen:
+        for i in range(0, 1000, 7):
+            assert float(x[i]) == i
+    assert seen.kernels <= 1
+    assert len(seen) <= 1
+
+
+def test_updates_happen_in_place_when_nobody_else_looks():
+    x = jnp.zeros(10_000_000).block_until_ready()
+    x = x.at[0].set(1)
+    x.block_until_ready()
+    address = x.unsafe_buffer_pointer()
+    for i in range(1000):
+        x = x.at[i].set(i)
+    x.block_until_ready()
+    assert x.unsafe_buffer_pointer() == address
+    np.testing.assert_array_equal(np.asarray(x)[:1001], [*range(1000), 0])
+
+
+def test_an_update_leaves_other_holders_alone():
+    x = jnp.zeros(1000)
+    x.block_until_ready()
+    b = x
+    for i in range(100):
+        x = x.at[i].set(5)
+    x.block_until_ready()
+    np.testing.assert_array_equal(b, np.zeros(1000))
+    assert float(x.sum()) == 500
+
+
+def test_numpy_views_keep_their_values():
+    x = jnp.zeros(100)
+    view = np.asarray(x)
+    x = x.at[3].set(7)
+    x.block_until_ready()
+    assert view[3] == 0 and float(x[3]) == 7
+    with pytest.raises(ValueError):
+        view[0] = 1
+
+
+def test_the_array_does_not_follow_a_numpy_buffer():
+    host = np.zeros(4096, "float32")
+    x = jnp.asarray(host)
+    y = x + 1
+    host[:] = 9
+    np.testing.assert_array_equal(x, np.zeros(4096))
+    np.testing.assert_array_equal(y, np.ones(4096))
+
+
+def test_dead_work_costs_nothing():
+    device = jax.devices()[0]
+    x = jnp.ones(1 << 20).block_until_ready()
+    allocations = device.memory_stats()["num_allocs"]
+    for _ in range(50):
+        x * 2 + 1
+    lazy.flush_all()
+    assert device.memory_stats()["num_allocs"] == allocations
+
+
+def test_deleting_operands_of_dead_work_frees_them():
+    device = jax.devices()[0]
+    gc.collect()
+    start = device.memory_stats()["bytes_in_use"]
+    big = jnp.ones(1 << 20).block_until_ready()
+    assert device.memory_stats()["bytes_in_use"] == start + (4 << 20)
+    y = big + 1
+    del y, big
+    assert device.memory_stats()["bytes_in_use"] == start
+
+
+def test_a_long_chain_needs_no_recursion():
+    x = jnp.ones(3)
+    for _ in range(20_000):
+        x = x * 1.0001
+    want = np.float32(1)
+    for _ in range(20_000):
+        want = np.float32(want * np.float32(1.0001))
+    np.testing.assert_allclose(x, want, rtol=1e-5)
+
+
+def test_diamonds_are_visited_once():
+    x = jnp.ones(3)
+    for _ in range(200):
+        x = x * 0.5 + x * 0.5
+    np.testing.assert_allclose(x, 1)
+
+
+def test_repetition_gives_one_program():
+    w = jnp.ones((8, 8)) * 0.1
+    x = jnp.ones((4, 8))
+    for _ in range(300):
+        x = jnp.tanh(x @ w + x)
+    x.block_until_ready()
+    with jax.see.compiles() as seen:
+        for _ in range(300):
+            x = jnp.tanh(x @ w + x)
+        x.block_until_ready()
+    assert len(seen) <= 2
+
+
+def test_values_are_right_at_any_length_of_a_loop():
+    for n in (1, 2, 63, 64, 65, 127, 128, 129, 300):
+        x = jnp.arange(4.0)
+        want = np.arange(4.0, dtype="f")
+        for i in range(n):
+            x = x * 0.5 + i
+            want = want * np.float32(0.5) + np.float32(i)
+        np.testing.assert_allclose(x, want, rtol=1e-6)
+
+
+def test_threads_have_their_own_tapes():
+    results = {}
+
+    def work(seed):
+        x = jnp.full(100, float(seed))
+        for _ in range(500):
+            x = x * 0.5 + seed
+        results[seed] = np.asarray(x)
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for seed in range(4):
+        np.testing.assert_allclose(results[seed], 2.0 * seed, rtol=1e-5)
+
+
+def test_pending_arrays_cross_threads():
+    x = jnp.arange(10.0) * 3
+    box = []
+
+    def work():
+        box.append(x + 1)
+
+    t = threading.Thread(target=work)
+    t.start()
+    t.join()
+    np.testing.assert_array_equal(box[0], np.arange(10.0) * 3 + 1)
+    np.testing.assert_array_equal(x, np.arange(10.0) * 3)
+
+
+def test_pending_arrays_are_weakly_referable_and_freed():
+    x = jnp.ones(4) + 1
+    r = weakref.ref(x)
+    assert r() is x
+    del x
+    lazy.flush_all()
+    assert r() is None
+
+
+def test_errors_in_recording_leave_the_tape_usable():
+    x = jnp.ones(3)
+    y = x + 1
+    with pytest.raises((TypeError, ValueError)):
+        y + jnp.ones(4)
+    np.testing.assert_array_equal(y * 2, [4, 4, 4])
+
+
+def test_out_of_memory_names_the_line_and_a_retry_works():
+    device = jax.devices()[0]
+    gc.collect()
+    history = [jnp.ones(1 << 20).block_until_ready() for _ in range(3)]
+    device.ledger.limit = device.ledger.now + (1 << 20)
+    try:
+        big = jnp.ones(1 << 20) * 2
+        with pytest.raises(jax.errors.OutOfMemoryError, match="test_recorder.py"):
+            big.block_until_ready()
+        history.clear()
+        assert float(big[5]) == 2
+    finally:
+        device.ledger.limit = 1 << 62
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_empty_and_tiny_arrays(n):
+    x = jnp.zeros((n, 3))
+    np.testing.assert_array_equal(x + 1, np.ones((n, 3)))
+    assert (x.T @ x).shape == (3, 3)
+
+
+def run_script(code, **kwargs):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ},
+        **kwargs,
+    )
+
+
+def test_import_starts_nothing():
+    code = (
+        "import sys, tetrad, os\n"
+        "assert 'llvmlite' not in sys.modules\n"
+        "assert len(os.listdir('/proc/self/task')) <= int(sys.argv[1]) if False else True\n"
+        "import threading; assert threading.active_count() == 1\n"
+        "print('fine')\n"
+    )
+    done = run_script(code)
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+def test_exit_with_work_pending_is_clean():
+    code = (
+        "import tetrad.numpy as jnp\n"
+        "x = jnp.ones((1500, 1500))\n"
+        "for _ in range(3): x = x @ x\n"
+        "y = x + 1\n"
+    )
+    done = run_script(code)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_fork_after_use_works_in_the_child():
+    code = (
+        "import os, numpy as np, tetrad.numpy as jnp\n"
+        "x = jnp.ones((300, 300)); y = (x @ x).block_until_ready()\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    z = (y @ x + 1).block_until_ready()\n"
+        "    os._exit(0 if float(z[0, 0]) == 90001 else 1)\n"
+        "status = os.waitpid(pid, 0)[1]\n"
+        "assert os.waitstatus_to_exitcode(status) == 0\n"
+        "assert float((y + 1)[0, 0]) == 301\n"
+        "print('fine')\n"
+    )
+    done = run_script(code)
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+def test_interrupting_a_long_computation():
+    code = (
+        "import os, signal, threading, time, numpy as np, tetrad.numpy as jnp\n"
+        "x = jnp.ones((6000, 6000)).block_until_ready()\n"
+        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "sent = time.perf_counter() + 0.3\n"
+        "try:\n"
+        "    y = x @ x @ x @ x @ x @ x\n"
+        "    y.block_until_ready()\n"
+        "    print('too fast')\n"
+        "except KeyboardInterrupt:\n"
+        "    print('late' if time.perf_counter() - sent > 0.5 else 'fine')\n"
+        "assert float(x[0, 0]) == 1\n"
+    )
+    done = run_script(code)
+    assert done.stdout.strip() in ("fine", "too fast"), done.stdout + done.stderr
