@@ -309,6 +309,15 @@ def test_python_numbers_take_the_dtype_of_the_array() -> None:
         lax.add(-1, byte)
 
 
+def test_extents_of_one_are_stretched() -> None:
+    got = lax.add(X, X[:, :1])
+    np.testing.assert_array_equal(array_of(got), X + X[:, :1])
+    got = lax.mul(X[:, :1], known(X[:1]))
+    np.testing.assert_array_equal(array_of(got), X[:, :1] * X[:1])
+    got = lax.clamp(0.0, X, known(np.ones((1, 4))))
+    np.testing.assert_array_equal(array_of(got), np.clip(X, 0, 1))
+
+
 def test_weak_types() -> None:
     assert lax.add(1.0, 2.0).weak_type
     assert not lax.add(known(np.float64(1.0)), 2.0).weak_type
@@ -324,6 +333,13 @@ def test_bits() -> None:
     np.testing.assert_array_equal(
         array_of(lax.bitcast_convert_type(bits, "float32")), [1, -2]
     )
+    x = np.array([1.5, -2.25, 3e30], np.float32)
+    for dtype in ("uint8", "int8", "uint16", "float16"):
+        parts = lax.bitcast_convert_type(known(x), dtype)
+        want = x.view(dtype).reshape(3, -1)
+        np.testing.assert_array_equal(array_of(parts), want)
+        again = lax.bitcast_convert_type(parts, "float32")
+        np.testing.assert_array_equal(array_of(again), x)
     assert array_of(lax.clz(known(np.int8(1)))) == 7
     assert array_of(lax.bitwise_not(True)) == np.False_
 
@@ -444,6 +460,9 @@ def test_parameters_replay() -> None:
         (lambda: lax.index_in_dim(X, 3), IndexError, "index 3 is out of range"),
         (lambda: lax.lt(1j, 2j), TypeError, "lt does not accept complex128"),
         (lambda: lax.split(X, (1, 1)), ValueError, "add up to 3"),
+        (lambda: lax.bitcast_convert_type(X.astype(np.int16), "int32"), ValueError,
+         r"2 times as wide needs a last axis of extent 2, got int16\[3,4\]"),
+        (lambda: lax.bitcast_convert_type(1j, "int32"), TypeError, "complex128"),
     ],
 )
 def test_errors_say_what_to_do(call: Any, error: type[Exception], words: str) -> None:

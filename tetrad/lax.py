@@ -85,7 +85,7 @@ from tetrad._src.ops.compare import shift_right_arithmetic as shift_right_arithm
 from tetrad._src.ops.compare import shift_right_logical as shift_right_logical
 
 # Conversion
-from tetrad._src.ops.convert import bitcast_convert_type as bitcast_convert_type
+from tetrad._src.ops.bitcast import bitcast_convert_type as bitcast_convert_type
 from tetrad._src.ops.convert import convert_element_type as convert_element_type
 
 # Shapes

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Sequence
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, Protocol, dataclass_transform
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE
@@ -162,7 +162,7 @@ class Op(metaclass=Primitive):
     merge: ClassVar[Any] = None  # REDUCE: (block, state, state) -> state
     finish: ClassVar[Any] = None  # REDUCE: (block, state) -> value(s)
     kernel: ClassVar[Any] = None  # OPAQUE: (*avals) -> (name, parameters)
-    hlo: ClassVar[Any] = None  # StableHLO mnemonic, or (emit, *operands) -> text
+    hlo: ClassVar[Any] = None  # StableHLO mnemonic, or (emit, *operands) -> value
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -297,3 +297,17 @@ class Point:
     coords: Sequence[Any]
     inside: Any = None
     fill: Any = None
+
+
+class Emit(Protocol):
+    """Writes one StableHLO operation; what an `hlo` rule gets first.
+
+    Operands and results are values of the emitter, which know their `aval`. Elementwise
+    operands of rank 0 are broadcast to the others before the rule sees them. `result` is
+    the type of the result if it is not that of the equation. Attributes are ints, bools,
+    tuples of ints, dtypes, or MLIR text.
+    """
+
+    def __call__(
+        self, name: str, *operands: Any, result: Aval | None = None, **attributes: Any
+    ) -> Any: ...

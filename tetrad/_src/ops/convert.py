@@ -1,12 +1,13 @@
-"""Operations that change the dtype of an array: by value, or by reading the same bits."""
+"""The conversion of arrays to another dtype, by value."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
-from tetrad._src.core.op import Kind, Op
 from tetrad._src.ops.families import Elementwise, Operand, check_operand
 from tetrad._src.util import dtypes
 from tetrad._src.util.dtypes import canonicalize_dtype
@@ -46,7 +47,12 @@ class ConvertElementType(Elementwise):
     def scalar(self, block: Any, operand: Any) -> Any:
         return block.convert(operand, block.type_of(self.new_dtype))
 
-    hlo = "stablehlo.convert"
+    def hlo(self, emit: Any, operand: Any) -> Any:
+        if operand.aval.kind == "c" and dtypes.kind(self.new_dtype) not in "cb":
+            part = np.dtype(f"float{operand.aval.dtype.itemsize * 4}")
+            real = Aval(operand.aval.shape, part)
+            operand = emit("stablehlo.real", operand, result=real)
+        return emit("stablehlo.convert", operand)
 
 
 def convert_element_type(
@@ -62,55 +68,4 @@ def convert_element_type(
     return ConvertElementType(new_dtype, weak_type)(operand)
 
 
-class BitcastConvertType(Op):
-    """Reads the bits of `operand` as elements of `new_dtype`.
-
-    A narrower dtype adds a last axis that counts the parts, least significant first; a
-    wider one takes the last axis away, which must have as many elements as there are
-    parts. Raises TypeError for bool and complex operands, ValueError for a wrong axis.
-    Source: https://openxla.org/stablehlo/spec#bitcast_convert
-
-    >>> from tetrad import lax
-    >>> lax.bitcast_convert_type(1.0, "uint32")
-    Array(1065353216, dtype=uint32)
-    """
-
-    new_dtype: Any
-
-    kind = Kind.ELEMENTWISE
-    accepts = "fui"
-    sets_weak = True
-
-    def type(self, operand: Aval) -> Aval:
-        if dtypes.kind(self.new_dtype) not in "fui":
-            raise TypeError(
-                "lax.bitcast_convert_type gives floats and integers, got new_dtype"
-                f" {self.new_dtype.name}"
-            )
-        if operand.dtype.itemsize != self.new_dtype.itemsize:
-            raise NotImplementedError(
-                "lax.bitcast_convert_type between dtypes of different widths"
-                f" ({operand.dtype.name} to {self.new_dtype.name}) is not available;"
-                " shift and mask the bits of an integer array instead"
-            )
-        return Aval(operand.shape, self.new_dtype)
-
-    def derivative(self, ans: Any, operand: Any) -> tuple[Any, ...]:
-        return (None,)
-
-    def scalar(self, block: Any, operand: Any) -> Any:
-        return block.bitcast(operand, block.type_of(self.new_dtype))
-
-    hlo = "stablehlo.bitcast_convert"
-
-
-def bitcast_convert_type(operand: Operand, new_dtype: Any) -> Any:
-    operand = check_operand(operand, "bitcast_convert_type")
-    new_dtype = canonicalize_dtype(new_dtype)
-    if isinstance(operand, Value) and operand.aval.dtype == new_dtype:
-        return operand
-    return BitcastConvertType(new_dtype)(operand)
-
-
 convert_element_type.__doc__ = ConvertElementType.__doc__
-bitcast_convert_type.__doc__ = BitcastConvertType.__doc__
