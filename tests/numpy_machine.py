@@ -18,7 +18,6 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Trace, Value, aval_of
 from tetrad._src.core.op import Kind, Op, infer
-from tetrad._src.util import dtypes
 
 TYPES = {
     "i1": np.dtype(bool),
@@ -35,7 +34,13 @@ NAMES = {dtype: name for name, dtype in TYPES.items()}
 
 
 def _through_mpmath(function: Any) -> Any:
-    return np.vectorize(lambda x: float(function(float(x))), otypes=[np.float64])
+    def value(x: float) -> float:
+        try:
+            return float(function(float(x)))
+        except (ValueError, OverflowError):
+            return math.nan
+
+    return np.vectorize(value, otypes=[np.float64])
 
 
 def _round_away(x: Any) -> Any:
@@ -229,7 +234,7 @@ def _folded(op: Any, aval: Aval, x: np.ndarray[Any, Any]) -> Any:
     block = NumpyBlock()
     kept = [i for i in range(x.ndim) if i not in op.axes]
     moved = np.transpose(x, (*op.axes, *kept)).reshape(-1, *aval.shape)
-    state = op.initial(block, dtypes.short_name(x.dtype))
+    state = op.initial(block, NAMES[x.dtype])
     for index, part in enumerate(moved):
         state = op.step(block, state, lanes(part, x.dtype), index)
     return np.array(np.broadcast_to(np.asarray(op.finish(block, state)), aval.shape))
