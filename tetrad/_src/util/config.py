@@ -14,11 +14,11 @@ Reading order: the table of settings, `Config`, the context managers.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 __all__ = [
@@ -138,7 +138,10 @@ SETTINGS: Final[dict[str, Setting]] = {
         -1, _integer, "How many CPU devices there are; -1: what XLA_FLAGS says, or 1."
     ),
     "jax_disable_jit": Setting(
-        False, _boolean, "Whether functions under jit run operation by operation."
+        False,
+        _boolean,
+        "Whether functions under jit run operation by operation.",
+        compiles=True,
     ),
     "jax_default_matmul_precision": Setting(
         None,
@@ -238,9 +241,12 @@ class Config(threading.local):
 
     Process-wide values are attributes of the class, and a thread's own values attributes
     of the instance as that thread sees it, so reading is one attribute access.
+
+    `key` holds the values that compiled programs depend on, for the keys of caches.
     """
 
     x64: bool
+    key: tuple[Any, ...]
     jax_enable_x64: bool
     jax_numpy_dtype_promotion: str
     jax_default_device: Any
@@ -251,10 +257,8 @@ class Config(threading.local):
     jax_debug_key_reuse: bool
     jax_traceback_filtering: str
 
-    _key: tuple[Any, ...] = ()
-    _overrides: tuple[tuple[str, Any], ...] = ()
-    _locked: dict[str, str] = {}
-    _lock = threading.RLock()
+    # The blocks this thread is in: (setting, its value before), the outermost first.
+    _blocks: tuple[tuple[str, Any], ...] = ()
 
     def update(self, name: str, value: Any) -> None:
         """Sets one setting for the whole process.
@@ -266,13 +270,22 @@ class Config(threading.local):
           RuntimeError: if the setting can no longer change.
         """
         value = _checked(name, value)
-        why = Config._locked.get(name)
+        why = _locked.get(name)
         if why is not None and value != getattr(Config, name):
             raise RuntimeError(f"{name} can no longer change: {why}")
-        with Config._lock:
-            _store(Config, name, value)
-            if self._overrides and name not in dict(self._overrides):
-                _store(self, name, value)
+        with _lock:
+            _process[name] = value
+            _publish()
+        if not self._blocks:
+            return
+        # The block of this thread that first set the value returns to the new one.
+        blocks = list(self._blocks)
+        for i, (setting, _) in enumerate(blocks):
+            if setting == name:
+                blocks[i] = (name, value)
+                self.__dict__["_blocks"] = tuple(blocks)
+                return
+        _write(self.__dict__, name, value)
 
     def read(self, name: str) -> Any:
         """The value of one setting in this thread."""
@@ -282,15 +295,15 @@ class Config(threading.local):
     def lock(self, name: str, why: str) -> None:
         """Says that a setting has taken effect for good: later changes are errors."""
         _setting(name)
-        Config._locked[name] = why
+        _locked[name] = why
 
     def unlock(self, name: str) -> None:
         """Undoes `lock`."""
-        Config._locked.pop(name, None)
+        _locked.pop(name, None)
 
     def state_key(self) -> tuple[Any, ...]:
-        """The values that compiled programs depend on, for the keys of caches."""
-        return self._key
+        """The same as `key`."""
+        return self.key
 
     @property
     def values(self) -> dict[str, Any]:
@@ -302,52 +315,64 @@ class Config(threading.local):
         """The same as `jax_enable_x64`."""
         return self.x64
 
-    @contextmanager
-    def scope(self, name: str, value: Any) -> Iterator[None]:
+    def scope(self, name: str, value: Any) -> Block:
         """Sets one setting for this thread and the duration of a `with` block."""
-        value = _checked(name, value)
-        before = self._overrides
-        with Config._lock:
-            if not before:
-                for other in SETTINGS:
-                    _store(self, other, getattr(Config, other))
-            self._set_overrides((*before, (name, value)))
-        try:
-            yield
-        finally:
-            with Config._lock:
-                self._set_overrides(before)
-                if not before:
-                    self.__dict__.clear()
-
-    def _set_overrides(self, overrides: tuple[tuple[str, Any], ...]) -> None:
-        changed = {name for name, _ in (*self._overrides, *overrides)}
-        final = dict(overrides)
-        threading.local.__setattr__(self, "_overrides", overrides)
-        for name in changed:
-            _store(self, name, final.get(name, getattr(Config, name)))
+        return Block(name, _checked(name, value))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(
             f"settings are not assigned: write config.update({name!r}, {value!r})"
         )
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(_no_such_setting(name))
+
+class Block(contextlib.ContextDecorator):
+    """One setting for one thread, for a `with` block or a decorated function."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name = name
+        self.value = value
+
+    def __enter__(self) -> None:
+        mine = config.__dict__
+        if not mine:
+            mine.update(_process)
+        before = (self.name, mine[self.name])
+        mine["_blocks"] = (*config._blocks, before)
+        _write(mine, self.name, self.value)
+
+    def __exit__(self, *error: object) -> None:
+        mine = config.__dict__
+        *outer, (name, value) = config._blocks
+        if not outer:
+            mine.clear()
+            return
+        mine["_blocks"] = tuple(outer)
+        _write(mine, name, value)
 
 
-def _store(owner: Any, name: str, value: Any) -> None:
-    """Writes a value and what is derived from it, on the class or on an instance."""
-    write = type.__setattr__ if owner is Config else threading.local.__setattr__
-    write(owner, name, value)
-    if name == "jax_enable_x64":
-        write(owner, "x64", value)
-    if SETTINGS[name].compiles:
-        key = [getattr(owner, n, SETTINGS[n].default) for n in _COMPILED]
-        write(owner, "_key", tuple(key))
-
-
+_lock: Final = threading.Lock()
+_locked: Final[dict[str, str]] = {}
 _COMPILED: Final = tuple(name for name, entry in SETTINGS.items() if entry.compiles)
+
+# The process-wide values, with what is derived from them.
+_process: Final[dict[str, Any]] = {name: e.default for name, e in SETTINGS.items()}
+
+
+def _write(values: dict[str, Any], name: str, value: Any) -> None:
+    """Writes one value, and what is derived from it."""
+    values[name] = value
+    if name in _COMPILED:
+        values["x64"] = values["jax_enable_x64"]
+        values["key"] = tuple([values[compiled] for compiled in _COMPILED])
+
+
+def _publish() -> None:
+    """Makes the process-wide values attributes of the class."""
+    _write(_process, "jax_enable_x64", _process["jax_enable_x64"])
+    for name, value in _process.items():
+        setattr(Config, name, value)
 
 
 def _no_such_setting(name: str) -> str:
@@ -376,16 +401,16 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def _read_environment() -> None:
-    for name, entry in SETTINGS.items():
+    for name in SETTINGS:
         value = os.environ.get(name.upper())
         if value is None:
-            _store(Config, name, entry.default)
             continue
         try:
-            _store(Config, name, _checked(name, value))
+            _process[name] = _checked(name, value)
         except (ValueError, NotImplementedError) as error:
             problem = f"the environment variable {name.upper()}={value!r}: {error}"
             raise type(error)(problem) from None
+    _publish()
 
 
 _read_environment()

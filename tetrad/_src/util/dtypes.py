@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from tetrad._src.util.config import config
-from tetrad._src.util.memo import memo
+from tetrad._src.util.memo import Cache, memo
 
 __all__ = [
     "KEY",
@@ -178,23 +178,30 @@ def as_dtype(dtype: Any) -> Dtype:
     return found if found.isnative else found.newbyteorder("=")
 
 
-@memo(limit=1024)
-def _canonical(dtype: Any, x64: bool) -> Dtype:
-    wide = as_dtype(dtype)
-    return wide if x64 else _NARROWED.get(wide, wide)
+# What was asked for, by whether 64-bit types exist.
+_canonical: Final = {
+    x64: Cache(f"canonical dtypes, {x64=}", limit=1024) for x64 in (False, True)
+}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Dtype:
     """The dtype that arrays asked for as `dtype` have: 32-bit where x64 is off."""
+    x64 = config.x64
     try:
-        found = _canonical(dtype, config.x64)
-    except TypeError:
-        # Not hashable, or not a dtype: the second raises again, with its own words.
-        wide = as_dtype(dtype)
-        found = wide if config.x64 else _NARROWED.get(wide, wide)
+        found = _canonical[x64].get(dtype)
+    except TypeError:  # not hashable
+        return _canonicalized(dtype, x64)
+    if found is None:
+        found = _canonicalized(dtype, x64)
+        _canonical[x64][dtype] = found
     if not allow_extended_dtype and type(found) is KeyDtype:
         raise TypeError(f"a NumPy dtype is needed here, got {found}")
     return found
+
+
+def _canonicalized(dtype: Any, x64: bool) -> Dtype:
+    wide = as_dtype(dtype)
+    return wide if x64 else _NARROWED.get(wide, wide)
 
 
 def python_scalar_dtype(cls: type, x64: bool) -> np.dtype[Any]:
@@ -271,7 +278,7 @@ _DTYPES: Final = {
     for name in _ABOVE
     if not name.endswith("*") and name != "bfloat16"
 } | {"bfloat16": bfloat16}
-_NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
+_NAMES: Final[dict[Any, str]] = {dtype: name for name, dtype in _DTYPES.items()}
 _WEAK_NODES: Final = {"i": "int*", "u": "int*", "f": "float*", "c": "complex*"}
 _WEAK_DTYPES: Final = {"int*": int, "float*": float, "complex*": complex}
 
@@ -307,10 +314,7 @@ def lattice_result(*pairs: Pair) -> Pair:
     Raises:
       TypePromotionError: if the types have no common type.
     """
-    if len(pairs) == 1:
-        return _single_result(pairs[0], config.x64)
-    strict = config.jax_numpy_dtype_promotion == "strict"
-    return _lattice_result(frozenset(pairs), config.x64, strict)
+    return _lattice_result(pairs, config.key)
 
 
 def _single_result(pair: Pair, x64: bool) -> Pair:
@@ -322,7 +326,12 @@ def _single_result(pair: Pair, x64: bool) -> Pair:
 
 
 @memo(limit=16384)
-def _lattice_result(pairs: frozenset[Pair], x64: bool, strict: bool) -> Pair:
+def _lattice_result(operands: tuple[Pair, ...], settings: tuple[Any, ...]) -> Pair:
+    x64 = config.x64
+    strict = config.jax_numpy_dtype_promotion == "strict"
+    if len(operands) == 1:
+        return _single_result(operands[0], x64)
+    pairs = frozenset(operands)
     if any(is_key(dtype) for dtype, _ in pairs):
         return _key_result(pairs)
     if not x64:
@@ -400,30 +409,36 @@ def _promotion_message(pairs: frozenset[Pair], strict: bool) -> str:
 
 def promote_types(a: Any, b: Any) -> Dtype:
     """The common dtype of two dtypes (`int`, `float`, `complex` are the weak types)."""
-    return lattice_result(_pair_of(a, types_are_scalars=True), _pair_of(b))[0]
+    return lattice_result(_pair_of(a), _pair_of(b))[0]
 
 
 _SCALAR_CLASSES: Final = (bool, int, float, complex)
 
 
-def _pair_of(value: Any, types_are_scalars: bool = True) -> Pair:
+# (dtype, weak) of the Python scalars, by whether 64-bit types exist.
+_SCALAR_PAIRS: Final[dict[bool, dict[type, Pair]]] = {
+    x64: {
+        cls: (python_scalar_dtype(cls, x64), cls is not bool) for cls in _SCALAR_CLASSES
+    }
+    for x64 in (False, True)
+}
+
+
+def _pair_of(value: Any) -> Pair:
     """(dtype, weak) of an array, an aval, a Python scalar, or something like a dtype."""
     cls = type(value)
-    if cls in _PYTHON_SCALARS:
-        return python_scalar_dtype(cls, config.x64), cls is not bool
-    if cls is type and value in _PYTHON_SCALARS:
-        return python_scalar_dtype(value, config.x64), value is not bool
-    if isinstance(value, (np.dtype, KeyDtype)):
-        return canonicalize_dtype(value), False
-    if isinstance(value, type) or value is None:
-        return canonicalize_dtype(value), False
+    scalar = _SCALAR_PAIRS[config.x64].get(cls)
+    if scalar is not None:
+        return scalar
     dtype = getattr(value, "dtype", None)
-    if dtype is not None:
+    if dtype is not None and cls is not type:
         weak = getattr(value, "weak_type", None)
         if weak is None:
             weak = getattr(getattr(value, "aval", None), "weak_type", False)
         return canonicalize_dtype(dtype), bool(weak)
-    if isinstance(value, _SCALAR_CLASSES):
+    if cls is type and value in _PYTHON_SCALARS:
+        return _SCALAR_PAIRS[config.x64][value]
+    if isinstance(value, _SCALAR_CLASSES) and not isinstance(value, np.generic):
         return dtype_of_python_scalar(value), not isinstance(value, bool)
     return canonicalize_dtype(value), False
 

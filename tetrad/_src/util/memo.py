@@ -122,7 +122,7 @@ class LruCache:
         self.limit = limit
         self.cost = 0
         self._on_drop = on_drop
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._entries: collections.OrderedDict[Any, tuple[Any, int]] = (
             collections.OrderedDict()
         )
