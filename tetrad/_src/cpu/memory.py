@@ -156,6 +156,38 @@ class _Free:
         self.limit = _cache_limit()
         self.done: Callable[[], int] = _nothing_pending
 
+    def take(self, size: int, ticket_done: int) -> tuple[int, int] | None:
+        """A free block of a size class and the ticket of its last use, or None.
+
+        Only blocks whose ticket is at most `ticket_done` qualify: the stream's last
+        done ticket for work that runs now, a huge number for work that the stream will
+        run.
+        """
+        with self.lock:
+            entries = self.lists.get(size)
+            if not entries:
+                return None
+            # The block given last is the likeliest to be in the processor's caches.
+            if entries[-1][1] <= ticket_done:
+                self.cached -= size
+                return entries.pop()
+            if entries[0][1] <= ticket_done:
+                self.cached -= size
+                return entries.popleft()
+        return None
+
+    def give(self, address: int, size: int, ticket: int) -> None:
+        """Put a block of a size class into the free lists; `ticket` used it last
+        (0: none)."""
+        with self.lock:
+            entries = self.lists.get(size)
+            if entries is None:
+                entries = self.lists[size] = deque()
+            entries.append((address, ticket))
+            self.cached += size
+        if self.cached > self.limit:
+            self.shrink(self.limit - self.limit // 4)
+
     def shrink(self, goal: int) -> int:
         """Release blocks that are done, large ones first, until `goal` bytes remain."""
         done = self.done()
@@ -180,6 +212,10 @@ class _Free:
 
 _free = _Free()
 
+# Bound methods, so that a finaliser that holds one works while the process ends.
+take = _free.take
+give = _free.give
+
 
 def _after_fork_in_child() -> None:
     # A thread of the parent may have held the lock.
@@ -188,40 +224,6 @@ def _after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
-def take(size: int, ticket_done: int) -> tuple[int, int] | None:
-    """A free block of a size class and the ticket of its last use, or None.
-
-    Only blocks whose ticket is at most `ticket_done` qualify: the stream's last done
-    ticket for work that runs now, a huge number for work that the stream will run.
-    """
-    free = _free
-    with free.lock:
-        entries = free.lists.get(size)
-        if not entries:
-            return None
-        # The block given last is the likeliest to be in the processor's caches.
-        if entries[-1][1] <= ticket_done:
-            free.cached -= size
-            return entries.pop()
-        if entries[0][1] <= ticket_done:
-            free.cached -= size
-            return entries.popleft()
-    return None
-
-
-def give(address: int, size: int, ticket: int) -> None:
-    """Put a block of a size class into the free lists; `ticket` used it last (0: none)."""
-    free = _free
-    with free.lock:
-        entries = free.lists.get(size)
-        if entries is None:
-            entries = free.lists[size] = deque()
-        entries.append((address, ticket))
-        free.cached += size
-    if free.cached > free.limit:
-        free.shrink(free.limit - free.limit // 4)
 
 
 def trim() -> int:

@@ -24,7 +24,7 @@ __all__ = ["Native", "Opcode", "Status", "default_threads", "make_job", "native"
 WAIT_NANOSECONDS = 40_000_000  # how long a wait may keep Ctrl-C waiting
 WORKER_SPIN = 1000
 CALLER_SPIN = 5000
-STREAM_SPIN = 200
+STREAM_SPIN = 50  # jobs are long: who waits for one had better sleep
 THREAD_VARIABLES = ("TETRAD_NUM_THREADS", "OMP_NUM_THREADS")
 
 
