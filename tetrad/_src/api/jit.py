@@ -138,7 +138,7 @@ class JitFunction:
             if self._fast is not None and not kwargs and trace is base_trace():
                 # Arguments that are all arrays: their types are the whole key.
                 try:
-                    key = (config._key, *map(type, args), *[x.aval for x in args])
+                    key = (config.key, *map(type, args), *[x.aval for x in args])
                 except AttributeError:
                     return self._slow(args, kwargs)
                 entry = self._fast.get(key)
@@ -180,7 +180,7 @@ class JitFunction:
             and not entry.closes_over_tracers()
             and all([isinstance(x, Value) for x in args])
         ):
-            key = (config._key, *map(type, args), *[x.aval for x in args])
+            key = (config.key, *map(type, args), *[x.aval for x in args])
             self._fast[key] = entry
         return entry.out_tree.unflatten(outs)
 
