@@ -1,0 +1,91 @@
+"""Axes and shapes as users give them: checked, and counted from 0.
+
+The messages name the function and argument that the user wrote.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Tracer, Value
+from tetrad._src.util import errors
+
+Shape = tuple[int, ...]
+
+
+def static_int(x: Any, name: str, argument: str) -> int:
+    """`x` as a Python int; it has to be known while the program is built."""
+    if isinstance(x, Tracer):
+        raise errors.ConcretizationTypeError(
+            f"{name}: {argument} must be known when the program is built, got a traced"
+            f" {x.aval.long_name()}. Shapes and axes cannot depend on values: mark the"
+            " argument static (static_argnums), or take it from x.shape"
+        )
+    if isinstance(x, (bool, np.bool_)):
+        raise TypeError(f"{name}: {argument} must be an integer, got {x!r}")
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise TypeError(f"{name}: {argument} must be an integer, got {x!r}") from None
+
+
+def shape_argument(shape: Any, name: str) -> Shape:
+    """A shape: an int, or a sequence of ints, none negative."""
+    if isinstance(shape, (list, tuple)):
+        extents = tuple([static_int(n, name, "every extent of shape") for n in shape])
+    elif isinstance(shape, (Value, np.ndarray)) and shape.ndim == 1:
+        extents = tuple([static_int(n, name, "every extent of shape") for n in shape])
+    elif isinstance(shape, str) or not _int_like(shape):
+        raise TypeError(
+            f"{name}: shape must be an integer or a tuple of integers, got {shape!r}"
+        )
+    else:
+        extents = (static_int(shape, name, "shape"),)
+    for extent in extents:
+        if extent < 0:
+            raise ValueError(f"{name}: extents must not be negative, got shape {extents}")
+    return extents
+
+
+def _int_like(x: Any) -> bool:
+    return hasattr(x, "__index__")
+
+
+def axis_argument(axis: Any, ndim: int, name: str, argument: str = "axis") -> int:
+    """One axis of an array of rank `ndim`, counted from 0."""
+    number = static_int(axis, name, argument)
+    if not -ndim <= number < ndim:
+        raise ValueError(
+            f"{name}: {argument}={number} is out of range for an array with"
+            f" {_axes(ndim)}"
+        )
+    return number % ndim
+
+
+def _axes(ndim: int) -> str:
+    if ndim == 0:
+        return "no axes (a scalar)"
+    if ndim == 1:
+        return "1 axis (0 or -1)"
+    return f"{ndim} axes ({-ndim} to {ndim - 1})"
+
+
+def axes_argument(axis: Any, ndim: int, name: str, argument: str = "axis") -> Shape:
+    """Axes given as None (all), an int or a sequence of ints; each once, in order."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, (list, tuple)):
+        return (axis_argument(axis, ndim, name, argument),)
+    axes = tuple([axis_argument(a, ndim, name, argument) for a in axis])
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: {argument}={tuple(axis)} names an axis twice")
+    return axes
+
+
+def others(ndim: int, axes: Sequence[int]) -> Shape:
+    """The axes that are not in `axes`."""
+    return tuple([i for i in range(ndim) if i not in axes])

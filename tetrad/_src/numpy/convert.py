@@ -1,0 +1,403 @@
+"""Host data becomes arrays: `array`, `asarray`, and what the other functions accept.
+
+Anything array-like comes in (arrays, tracers, NumPy arrays and scalars, Python numbers,
+nested lists of these); a `Value` goes out. `device_array` and `place` are ports: wiring
+puts the runtime behind them.
+
+Read `operand` first (what a function of one array takes), then `array`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Tracer, Value, aval_of
+from tetrad._src.numpy import lax
+from tetrad._src.numpy.dtype import (
+    PYTHON_NUMBERS,
+    dtype_argument,
+    install_constructor,
+    python_kind,
+)
+from tetrad._src.util import dtypes
+from tetrad._src.util.config import config
+
+_PLAIN = frozenset(PYTHON_NUMBERS)
+
+
+# ------------------------------------------------------------------------------- ports
+
+
+def device_array(host: np.ndarray, weak_type: bool) -> Value:
+    """A device array with a copy of `host`. Wiring replaces this function."""
+    raise RuntimeError("no runtime is installed: import tetrad, not its parts")
+
+
+def place(x: Value, device: Any) -> Value:
+    """`x` on `device`. Wiring replaces this function."""
+    raise RuntimeError("no runtime is installed: import tetrad, not its parts")
+
+
+def install(
+    put: Callable[[np.ndarray, bool], Value],
+    move: Callable[[Value, Any], Value] | None = None,
+) -> None:
+    """Fills the ports: `put(host, weak_type)` and `move(x, device)`."""
+    global device_array, place
+    device_array = put  # type: ignore[assignment]
+    if move is not None:
+        place = move  # type: ignore[assignment]
+
+
+def on_device(x: Value, device: Any) -> Value:
+    return x if device is None else place(x, device)
+
+
+# ------------------------------------------------------------------ what functions take
+
+
+def operand(x: Any, name: str, argument: str = "") -> Any:
+    """`x` as something an operation takes: a Value, or a scalar of the host.
+
+    Host arrays become device arrays; a host array without axes becomes a scalar.
+    Raises TypeError for lists and whatever else is no array.
+    """
+    if isinstance(x, Value) or type(x) in _PLAIN:
+        return x
+    if isinstance(x, np.generic):
+        return host_scalar(x, name)
+    if isinstance(x, PYTHON_NUMBERS):
+        return python_kind(x)(x)
+    if isinstance(x, np.ndarray):
+        return host_scalar(x[()], name) if x.ndim == 0 else from_host(x, name)
+    if hasattr(x, "__jax_array__"):
+        return operand(x.__jax_array__(), name, argument)
+    raise TypeError(_not_an_array(x, name, argument))
+
+
+def operands(name: str, args: Sequence[Any]) -> list[Any]:
+    return [operand(x, name, f"argument {i}") for i, x in enumerate(args)]
+
+
+def value(x: Any, name: str, argument: str = "") -> Value:
+    """`x` as a Value: scalars of the host become device arrays too."""
+    if isinstance(x, Value):
+        return x
+    x = operand(x, name, argument)
+    if isinstance(x, Value):
+        return x
+    aval = aval_of(x)
+    return device_array(np.asarray(x, aval.dtype), aval.weak_type)
+
+
+def array_like(x: Any) -> bool:
+    """Whether operators work on `x`: what is not can have its own reflected method."""
+    return (
+        isinstance(x, (Value, np.ndarray, np.generic, *PYTHON_NUMBERS))
+        or hasattr(x, "__jax_array__")
+    )
+
+
+def _not_an_array(x: Any, name: str, argument: str) -> str:
+    place = f" ({argument})" if argument else ""
+    if isinstance(x, (list, tuple)):
+        return (
+            f"{name} takes arrays and numbers, not a {type(x).__name__}{place}: write"
+            f" jnp.array({_shortened(x)}), so that the copy to the device is visible"
+        )
+    if x is None:
+        return f"{name} takes arrays and numbers, got None{place}"
+    return (
+        f"{name} takes arrays and numbers, got {_shortened(x)} of type"
+        f" {type(x).__name__}{place}"
+    )
+
+
+def _shortened(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 40 else "…"
+
+
+def describe(x: Any) -> str:
+    """An argument in a message: `float32[3,4]`, or the number itself."""
+    if isinstance(x, Value):
+        return x.aval.long_name()
+    if type(x) in _PLAIN:
+        return repr(x)
+    return aval_of(x).long_name()
+
+
+# ------------------------------------------------------------------------- host to device
+
+
+def host_scalar(x: np.generic, name: str) -> Any:
+    """A NumPy scalar in the width that arrays have now."""
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    if dtype == x.dtype:
+        return x
+    dtypes.check_narrowing(x, dtype, f"{name}: the value")
+    return dtype.type(x)
+
+
+def from_host(x: np.ndarray, name: str, dtype: Any = None) -> Value:
+    """A host array as a device array, in the width that arrays have now."""
+    return device_array(canonical_host(x, name, dtype), False)
+
+
+def canonical_host(x: np.ndarray, name: str, dtype: Any = None) -> np.ndarray:
+    """`x` in `dtype`, or in its own dtype as far as arrays may be so wide now."""
+    if x.dtype.kind in "OSUMm" or x.dtype.names:
+        raise TypeError(_no_such_dtype(x, name))
+    if dtype is None:
+        dtype = dtypes.canonicalize_dtype(x.dtype)
+        dtypes.check_narrowing(x, dtype, f"{name}: the value")
+    if dtypes.kind(dtype) != "c" and x.dtype.kind == "c":
+        x = x.real
+    return np.asarray(x, dtype) if x.dtype != dtype else x
+
+
+def _no_such_dtype(x: np.ndarray, name: str) -> str:
+    if x.dtype.kind in "SU":
+        return f"{name}: arrays hold numbers, not text ({_shortened(x.tolist())})"
+    if x.dtype.kind in "Mm":
+        return (
+            f"{name}: arrays hold numbers, not {x.dtype}. Convert dates to numbers"
+            ' first, for example (t - t[0]) / np.timedelta64(1, "s")'
+        )
+    return (
+        f"{name}: arrays hold numbers, got {_shortened(x.tolist())} (NumPy dtype"
+        f" {x.dtype})"
+    )
+
+
+def number_as(x: Any, dtype: Any, weak: bool, name: str) -> Any:
+    """The host scalar `x` in `dtype`.
+
+    It stays a Python number, which is weakly typed, where that already means `dtype`:
+    then no program is specialised on its type.
+    """
+    kind = dtypes.kind(dtype)
+    plain = type(x) in _PLAIN
+    if kind in "iu" and not (plain and type(x) is bool):
+        if plain:
+            dtypes.check_narrowing(x, dtype, f"{name}: the Python integer")
+    if (plain or weak) and dtypes.python_scalar_dtype(_TYPE[kind], config.x64) == dtype:
+        return _TYPE[kind](x)
+    if plain and type(x) is int and kind in "fc":
+        x = float(x)
+    return dtype.type(x)
+
+
+_TYPE: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+# ------------------------------------------------------------------------ array, asarray
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+) -> Value:
+    """Makes an array from numbers, nested lists, NumPy arrays and arrays.
+
+    The result has the shape of the nesting and, unless `dtype` is given, the dtype that
+    the elements promote to; a lone Python number gives a weakly typed array. The data
+    is copied. Raises TypeError for elements that are no numbers, ValueError for ragged
+    nesting, OverflowError for integers that the dtype cannot hold.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.float32)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
+    if order not in (None, "K", "A", "C"):
+        raise NotImplementedError(
+            f"jnp.array: order={order!r} is not available, arrays are row-major"
+        )
+    given = None if dtype is None else dtype_argument(dtype, "jnp.array")
+    x = _make(object, given, "jnp.array")
+    if copy and x is object and not isinstance(x, Tracer):
+        x = fresh_copy(x)
+    if x.ndim < ndmin:
+        x = prepend_axes(x, ndmin)
+    return on_device(x, device)
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+) -> Value:
+    """Makes an array of `a` as `array` does, but gives `a` itself if it is one.
+
+    `copy=True` always copies; `copy=False` raises ValueError where that is impossible.
+
+    >>> import tetrad.numpy as jnp
+    >>> x = jnp.arange(3)
+    >>> jnp.asarray(x) is x
+    True
+    """
+    if copy:
+        return array(a, dtype, True, order, device=device)
+    given = None if dtype is None else dtype_argument(dtype, "jnp.asarray")
+    x = _make(a, given, "jnp.asarray")
+    if copy is False and x is not a:
+        raise ValueError(
+            f"jnp.asarray: copy=False, but {type(a).__name__} data must be copied to"
+            " become an array of this dtype; leave copy out"
+        )
+    return on_device(x, device)
+
+
+def fresh_copy(x: Value) -> Value:
+    """A new array with the elements of `x`; a tracer has no buffer, so it is its own."""
+    return x if isinstance(x, Tracer) else lax.copy(x)
+
+
+def prepend_axes(x: Value, ndim: int) -> Value:
+    """`x` with axes of extent 1 in front until it has `ndim` axes."""
+    missing = ndim - x.ndim
+    shape = (1,) * missing + x.shape
+    return lax.broadcast_in_dim(x, shape, tuple(range(missing, ndim)))  # type: ignore[no-any-return]
+
+
+def _make(x: Any, dtype: Any, name: str) -> Value:
+    if isinstance(x, Value):
+        return as_dtype(x, dtype)
+    if isinstance(x, np.ndarray):
+        return device_array(canonical_host(x, name, dtype), False)
+    if isinstance(x, np.generic):
+        return device_array(canonical_host(np.asarray(x), name, dtype), False)
+    if isinstance(x, PYTHON_NUMBERS):
+        return _from_number(x, dtype, name)
+    if hasattr(x, "__jax_array__"):
+        return as_dtype(_make(x.__jax_array__(), None, name), dtype)
+    if x is None:
+        raise TypeError(f"{name}: None is no array; write jnp.nan or leave it out")
+    if isinstance(x, (list, tuple)):
+        return _from_nested(x, dtype, name)
+    if isinstance(x, (str, bytes)) or not _host_readable(x):
+        raise TypeError(
+            f"{name}: cannot make an array of {_shortened(x)}"
+            f" ({type(x).__name__}); give numbers, nested lists or arrays"
+        )
+    return device_array(canonical_host(np.asarray(x), name, dtype), False)
+
+
+def _host_readable(x: Any) -> bool:
+    return (
+        isinstance(x, (memoryview, bytearray, range))
+        or hasattr(x, "__array__")
+        or hasattr(x, "__array_interface__")
+        or hasattr(x, "__buffer__")
+    )
+
+
+def as_dtype(x: Value, dtype: Any) -> Value:
+    """`x` converted to `dtype` (strong), or as it is for None."""
+    return x if dtype is None else lax.convert_element_type(x, dtype)
+
+
+def _from_number(x: Any, dtype: Any, name: str) -> Value:
+    kind = python_kind(x)
+    weak = dtype is None and kind is not bool
+    if dtype is None:
+        dtype = dtypes.python_scalar_dtype(kind, config.x64)
+    return device_array(_filled([x], dtype, name).reshape(()), weak)
+
+
+def _filled(numbers: Any, dtype: Any, name: str) -> np.ndarray:
+    """A host array of Python numbers in `dtype`; refuses integers that do not fit."""
+    kind = dtypes.kind(dtype)
+    host = np.asarray(numbers)
+    dtypes.check_narrowing(host, dtype, f"{name}: the Python integer")
+    if host.dtype.kind == "O":
+        host = np.asarray(numbers, {"f": float, "c": complex}.get(kind, dtype))
+    if host.dtype.kind == "c" and kind != "c":
+        raise TypeError(
+            f"{name}: complex numbers have no value in {dtype.name}; take .real"
+        )
+    return host.astype(dtype)
+
+
+# ------------------------------------------------------------------------- nested lists
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    stack = [x]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (list, tuple)):
+            stack.extend(reversed(item))
+        else:
+            yield item
+
+
+def _from_nested(x: Sequence[Any], dtype: Any, name: str) -> Value:
+    kinds = set(map(type, _leaves(x)))
+    if kinds <= _PLAIN:
+        found = dtype
+        if found is None:
+            widest = max(kinds, key=PYTHON_NUMBERS.index, default=float)
+            found = dtypes.python_scalar_dtype(widest, config.x64)
+        _check_rectangular(x, name)
+        return device_array(_filled(x, found, name), False)
+    if type(None) in kinds:
+        raise TypeError(f"{name}: None among the elements; write jnp.nan for a gap")
+    if any(issubclass(k, (str, bytes)) for k in kinds):
+        raise TypeError(f"{name}: arrays hold numbers, not text ({_shortened(x)})")
+    if not any(issubclass(k, Value) or hasattr(k, "__jax_array__") for k in kinds):
+        _check_rectangular(x, name)
+        host = np.array(x)
+        found = _joined_dtype(x) if dtype is None else dtype
+        dtypes.check_narrowing(host, found, f"{name}: the value")
+        return device_array(canonical_host(host, name, found), False)
+    return _stacked(x, _joined_dtype(x) if dtype is None else dtype, name)
+
+
+def _joined_dtype(x: Any) -> Any:
+    avals = {aval_of(item) for item in _leaves(x)}
+    return dtypes.lattice_result(*[(a.dtype, a.weak_type) for a in avals])[0]
+
+
+def _stacked(x: Any, dtype: Any, name: str) -> Value:
+    if not isinstance(x, (list, tuple)):
+        return as_dtype(_make(x, None, name), dtype)
+    if not x:
+        return device_array(np.zeros((0,), dtype), False)
+    parts = [_stacked(item, dtype, name) for item in x]
+    shape = parts[0].shape
+    for index, part in enumerate(parts):
+        if part.shape != shape:
+            raise ValueError(
+                f"{name}: ragged nesting, element 0 has shape {shape} and element"
+                f" {index} has shape {part.shape}"
+            )
+    new_axis = tuple(range(1, len(shape) + 1))
+    rows = [lax.broadcast_in_dim(part, (1, *shape), new_axis) for part in parts]
+    return rows[0] if len(rows) == 1 else lax.concatenate(rows, 0)
+
+
+def _check_rectangular(x: Any, name: str) -> None:
+    try:
+        np.shape(x)
+    except ValueError:
+        lengths = [len(i) if isinstance(i, (list, tuple)) else "a number" for i in x]
+        raise ValueError(
+            f"{name}: ragged nesting, the elements have lengths {lengths[:8]}; rows"
+            " must have one length. Pad them, or keep a list of arrays"
+        ) from None
+
+
+install_constructor(lambda x, dtype: asarray(x, dtype))

@@ -1,0 +1,673 @@
+"""New arrays: filled, counted, diagonal, triangular, on grids."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Tracer, Value, aval_of
+from tetrad._src.numpy import convert, lax
+from tetrad._src.numpy.axes import axis_argument, shape_argument, static_int
+from tetrad._src.numpy.convert import on_device, operand, value
+from tetrad._src.numpy.dtype import dtype_argument, float_dtype, int_dtype
+from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.promote import broadcast, promote_inexact, to
+from tetrad._src.util import dtypes, errors
+from tetrad._src.util.config import config
+
+
+# -------------------------------------------------------------------------------- filled
+
+
+def _filled(shape: Any, fill: Any, dtype: Any, name: str, device: Any) -> Value:
+    extents = shape_argument(shape, name)
+    scalar = to(fill, float_dtype(name, dtype), False, name)
+    return on_device(_strong_full(extents, scalar), device)
+
+
+def _strong_full(shape: tuple[int, ...], scalar: Any) -> Any:
+    """An array of `scalar`, not weakly typed; the value is an argument of the program."""
+    if not isinstance(scalar, Value):
+        scalar = aval_of(scalar).dtype.type(scalar)
+    return lax.full(shape, scalar)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+    """An array of `shape` full of 0, of the default float type unless `dtype` is given.
+
+    TypeError if the shape is not made of integers, ValueError if one is negative.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.zeros((2, 3))
+    Array([[0., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    """
+    return _filled(shape, 0, dtype, "jnp.zeros", device)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+    """An array of `shape` full of 1, of the default float type unless `dtype` is given.
+
+    TypeError if the shape is not made of integers, ValueError if one is negative.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.ones(3, dtype=int)
+    Array([1, 1, 1], dtype=int32)
+    """
+    return _filled(shape, 1, dtype, "jnp.ones", device)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
+    """An array of `shape`, full of 0: arrays never show uninitialised memory.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.empty(2)
+    Array([0., 0.], dtype=float32)
+    """
+    return _filled(shape, 0, dtype, "jnp.empty", device)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Value:
+    """An array of `shape` full of `fill_value`, which broadcasts to the shape.
+
+    Without `dtype` the result has the dtype of `fill_value`. ValueError if it does not
+    broadcast.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.full((2,), 3.)
+    Array([3., 3.], dtype=float32, weak_type=True)
+    """
+    extents = shape_argument(shape, "jnp.full")
+    fill = operand(fill_value, "jnp.full", "fill_value")
+    if dtype is not None:
+        fill = to(fill, dtype_argument(dtype, "jnp.full"), False, "jnp.full")
+        if not isinstance(fill, Value):
+            fill = aval_of(fill).dtype.type(fill)
+    return on_device(spread(fill, extents, "jnp.full"), device)
+
+
+def spread(x: Any, shape: tuple[int, ...], name: str) -> Any:
+    """`x` broadcast to `shape`; a Value in any case."""
+    aval = aval_of(x)
+    fits = len(aval.shape) <= len(shape) and all(
+        a in (1, b) for a, b in zip(aval.shape[::-1], shape[::-1])
+    )
+    if not fits:
+        raise ValueError(
+            f"{name}: {aval.long_name()} does not broadcast to shape {shape}; aligned"
+            " at the last axis, extents must be equal or 1"
+        )
+    if isinstance(x, Value):
+        return broadcast(x, shape)
+    return lax.full(shape, x)
+
+
+def _like(
+    a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any
+) -> Value:
+    x = operand(a, name, "argument 0")
+    aval = aval_of(x)
+    extents = aval.shape if shape is None else shape_argument(shape, name)
+    weak = aval.weak_type and dtype is None
+    found = dtypes.canonicalize_dtype(aval.dtype) if dtype is None else dtype
+    found = dtype_argument(found, name)
+    fill = operand(fill, name, "fill_value")
+    if weak:
+        return on_device(spread(to(fill, found, True, name), extents, name), device)
+    fill = lax.convert_element_type(fill, found) if isinstance(fill, Value) else _cast(
+        fill, found, name
+    )
+    return on_device(spread(fill, extents, name), device)
+
+
+def _cast(x: Any, dtype: Any, name: str) -> Any:
+    """The host scalar `x` as a NumPy scalar of `dtype`; fractions are cut."""
+    kind = dtypes.kind(dtype)
+    if kind in "iu" and isinstance(x, (float, np.floating)):
+        x = int(x)
+    scalar = to(x, dtype, False, name)
+    return dtype.type(scalar)
+
+
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Value:
+    """An array full of 0 with the shape and dtype of `a` where they are not given.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.zeros_like(jnp.arange(3))
+    Array([0, 0, 0], dtype=int32)
+    """
+    return _like(a, 0, dtype, shape, "jnp.zeros_like", device)
+
+
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Value:
+    """An array full of 1 with the shape and dtype of `a` where they are not given.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.ones_like(jnp.arange(3.))
+    Array([1., 1., 1.], dtype=float32)
+    """
+    return _like(a, 1, dtype, shape, "jnp.ones_like", device)
+
+
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Value:
+    """An array full of 0 with the shape and dtype of `prototype`, unless given.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.empty_like(jnp.arange(2))
+    Array([0, 0], dtype=int32)
+    """
+    return _like(prototype, 0, dtype, shape, "jnp.empty_like", device)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Value:
+    """An array full of `fill_value` with the shape and dtype of `a`, unless given.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.full_like(jnp.arange(3), 7)
+    Array([7, 7, 7], dtype=int32)
+    """
+    return _like(a, fill_value, dtype, shape, "jnp.full_like", device)
+
+
+# ------------------------------------------------------------------------------- counted
+
+
+def _concrete(x: Any, name: str, argument: str) -> Any:
+    """`x` as a Python or NumPy number, for what decides a shape."""
+    if isinstance(x, Tracer):
+        raise errors.ConcretizationTypeError(
+            f"{name}: {argument} decides the shape, so it must be known when the program"
+            f" is built, got a traced {x.aval.long_name()}. Mark the argument static"
+            " (static_argnums), or count to a fixed bound and mask with jnp.where"
+        )
+    if isinstance(x, Value) or isinstance(x, np.ndarray):
+        host = np.asarray(x)
+        if host.ndim:
+            raise TypeError(
+                f"{name}: {argument} must be a number, got an array of shape {host.shape}"
+            )
+        return host[()]
+    if not isinstance(x, (int, float, complex, np.generic)):
+        raise TypeError(f"{name}: {argument} must be a number, got {x!r}")
+    return x
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+) -> Value:
+    """The numbers start, start + step, … below stop; `arange(stop)` counts from 0.
+
+    The result has ⌈(stop - start) / step⌉ elements. Arguments must be known when the
+    program is built, since they decide the shape. ZeroDivisionError for step 0.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.arange(1, 10, 3)
+    Array([1, 4, 7], dtype=int32)
+    """
+    name = "jnp.arange"
+    if stop is None and step is None:
+        start, stop = 0, start
+    elif stop is None:
+        start, stop = 0, start
+    first = _concrete(start, name, "start")
+    last = _concrete(stop, name, "stop")
+    by = 1 if step is None else _concrete(step, name, "step")
+    given = [v for v in (start, stop, step) if v is not None]
+    if dtype is None:
+        found = dtypes.result_type(*[v for v in given])
+    else:
+        found = dtype_argument(dtype, name)
+    if dtypes.kind(found) == "b":
+        raise TypeError(f"{name}: there is no sequence of bools; give dtype=int")
+    count = max(0, math.ceil(_distance(first, last, by)))
+    return on_device(_sequence(first, by, count, found, name), device)
+
+
+
+def _distance(first: Any, last: Any, step: Any) -> Any:
+    if step == 0:
+        raise ZeroDivisionError("jnp.arange: step must not be 0")
+    if all(isinstance(v, (int, np.integer)) for v in (first, last, step)):
+        first, last, step = int(first), int(last), int(step)
+        return -((first - last) // step)
+    return (last - first) / step
+
+
+def _sequence(first: Any, step: Any, count: int, dtype: Any, name: str) -> Any:
+    kind = dtypes.kind(dtype)
+    if kind in "iu" and not isinstance(first, (int, np.integer)):
+        first, step = int(first), int(step) or step
+    narrow = kind in "iu" and dtypes.itemsize_bits(dtype) < 32
+    if narrow:
+        dtypes.check_narrowing(int(first + step * (count - 1)), dtype, f"{name}: the value")
+    x = lax.iota(dtype, count)
+    if step != 1:
+        x = lax.mul(to(_plain(step), dtype, False, name), x)
+    if first != 0:
+        x = lax.add(to(_plain(first), dtype, False, name), x)
+    return x
+
+
+def _plain(x: Any) -> Any:
+    """A host number as a Python number."""
+    return x.item() if isinstance(x, np.generic) else x
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` numbers at equal distances from `start` to `stop`, that included.
+
+    Without `endpoint`, stop itself is left out. Arrays `start` and `stop` broadcast;
+    the numbers then run along the new axis `axis`. With `retstep` the pair (numbers,
+    distance). ValueError for negative `num`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    name = "jnp.linspace"
+    count = static_int(num, name, "num")
+    if count < 0:
+        raise ValueError(f"{name}: num must not be negative, got {count}")
+    low, high = promote_inexact(name, start, stop)
+    computed = aval_of(low).dtype
+    final = computed if dtype is None else dtype_argument(dtype, name)
+    shape = _common_shape(low, high)
+    low, high = [_column(v, shape, computed) for v in (low, high)]
+    spaces = count - 1 if endpoint else count
+    gap = lax.sub(high, low)
+    step = lax.div(gap, number(gap, spaces if spaces > 0 else 1))
+    if count > 1:
+        out = _between(low, high, count, spaces, endpoint, shape, computed)
+    else:
+        out = lax.full((0, *shape), number(low, 0))
+        if count == 1:
+            out = lax.reshape(low, (1, *shape))
+    if dtypes.kind(final) in "iu" and dtypes.kind(computed) not in "iu":
+        out = lax.floor(out)
+    out = lax.convert_element_type(out, final)
+    out = _move_front(out, axis_argument(axis, len(shape) + 1, name))
+    if not retstep:
+        return on_device(out, device)
+    if spaces <= 0:
+        step = lax.full(shape, number(low, math.nan))
+    return on_device(out, device), step
+
+
+def _common_shape(x: Any, y: Any) -> tuple[int, ...]:
+    return aval_of(x).shape or aval_of(y).shape
+
+
+def _column(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """`x` as an array of `shape`, not weakly typed."""
+    if not isinstance(x, Value):
+        return lax.full(shape, dtype.type(x))
+    return broadcast(lax.convert_element_type(x, dtype), shape)
+
+
+def _between(
+    low: Any, high: Any, count: int, spaces: int, endpoint: bool,
+    shape: tuple[int, ...], dtype: Any,
+) -> Any:
+    """low · (1 - i / spaces) + high · i / spaces; the end, if wanted, is `high` itself."""
+    inner = count - 1 if endpoint else count
+    full_shape = (inner, *shape)
+    axes = tuple(range(1, len(full_shape)))
+    ratio = lax.iota(dtype, inner)
+    ratio = lax.div(ratio, number(ratio, spaces))
+    ratio = lax.broadcast_in_dim(ratio, full_shape, (0,))
+    rest = lax.sub(number(ratio, 1), ratio)
+    wide_low = lax.broadcast_in_dim(low, full_shape, axes)
+    wide_high = lax.broadcast_in_dim(high, full_shape, axes)
+    out = lax.add(lax.mul(wide_low, rest), lax.mul(wide_high, ratio))
+    if not endpoint:
+        return out
+    end = lax.broadcast_in_dim(high, (1, *shape), axes)
+    return lax.concatenate([out, end], 0)
+
+
+def _move_front(x: Any, axis: int) -> Any:
+    """`x` with its first axis at position `axis`."""
+    order = list(range(1, aval_of(x).ndim))
+    order.insert(axis, 0)
+    return lax.transpose(x, tuple(order))
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Value:
+    """Powers of `base` whose exponents run from `start` to `stop`: see `linspace`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.logspace(0, 2, 3)
+    Array([  1.,  10., 100.], dtype=float32)
+    """
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    powers = lax.pow(number(exponents, base) if not isinstance(base, Value) else base,
+                     exponents)
+    return powers if dtype is None else lax.convert_element_type(
+        powers, dtype_argument(dtype, "jnp.logspace")
+    )
+
+
+def geomspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Value:
+    """`num` numbers at equal ratios from `start` to `stop`, which have one sign.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.geomspace(1, 100, 3).shape
+    (3,)
+    """
+    low, high = promote_inexact("jnp.geomspace", start, stop)
+    sign = lax.sign(low) if isinstance(low, Value) else number(low, np.sign(low))
+    exponents = linspace(
+        lax.log(lax.div(low, sign)), lax.log(lax.div(high, sign)), num, endpoint, axis=axis
+    )
+    out = lax.mul(lax.exp(exponents), to(sign, aval_of(exponents).dtype, False, "jnp"))
+    return out if dtype is None else lax.convert_element_type(
+        out, dtype_argument(dtype, "jnp.geomspace")
+    )
+
+
+# ----------------------------------------------------------------- diagonals and triangles
+
+
+def _rows_and_columns(shape: tuple[int, ...], k: int) -> tuple[Any, Any]:
+    """(row + k, column) of each element of the last two axes."""
+    ndim = len(shape)
+    rows = lax.broadcasted_iota(np.int32, shape, ndim - 2)
+    columns = lax.broadcasted_iota(np.int32, shape, ndim - 1)
+    return (lax.add(rows, k) if k else rows), columns
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None
+) -> Value:
+    """An N × M matrix with 1 on its k-th diagonal and 0 elsewhere; M is N unless given.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.eye(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    found = float_dtype("jnp.eye", dtype)
+    shape = shape_argument((N, N if M is None else M), "jnp.eye")
+    rows, columns = _rows_and_columns(shape, static_int(k, "jnp.eye", "k"))
+    return on_device(lax.convert_element_type(lax.eq(rows, columns), found), device)
+
+
+def identity(n: int, dtype: Any = None) -> Value:
+    """The n × n matrix with 1 on its diagonal and 0 elsewhere.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.identity(2, dtype=int)
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
+    """An N × M matrix with 1 on and below its k-th diagonal and 0 above.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.tri(2)
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    found = float_dtype("jnp.tri", dtype)
+    shape = shape_argument((N, N if M is None else M), "jnp.tri")
+    rows, columns = _rows_and_columns(shape, static_int(k, "jnp.tri", "k"))
+    return lax.convert_element_type(lax.ge(rows, columns), found)  # type: ignore[no-any-return]
+
+
+def _triangle(m: Any, k: int, name: str, keep: Callable[[Any, Any], Any]) -> Value:
+    x = value(m, name, "m")
+    if x.ndim < 2:
+        raise ValueError(f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}")
+    rows, columns = _rows_and_columns(x.shape[-2:], static_int(k, name, "k"))
+    mask = broadcast(keep(rows, columns), x.shape)
+    return lax.select(mask, x, number(x, 0))  # type: ignore[no-any-return]
+
+
+def tril(m: Any, k: int = 0) -> Value:
+    """`m` with 0 above its k-th diagonal: the lower triangle of the last two axes.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.tril(jnp.ones((2, 2)))
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    return _triangle(m, k, "jnp.tril", lax.ge)
+
+
+def triu(m: Any, k: int = 0) -> Value:
+    """`m` with 0 below its k-th diagonal: the upper triangle of the last two axes.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.triu(jnp.ones((2, 2)))
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
+    """
+    x = value(m, "jnp.triu", "m")
+    return _triangle(x, k, "jnp.triu", lax.le)
+
+
+def diag(v: Any, k: int = 0) -> Value:
+    """The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal.
+
+    ValueError unless `v` has 1 or 2 axes.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.diag(jnp.array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    x = value(v, "jnp.diag", "v")
+    k = static_int(k, "jnp.diag", "k")
+    if x.ndim == 1:
+        return diagonal_matrix(x, k)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    raise ValueError(f"jnp.diag takes a vector or a matrix, got {x.aval.long_name()}")
+
+
+def diagonal_matrix(x: Value, k: int) -> Any:
+    n = x.shape[0] + abs(k)
+    before = max(0, k)
+    padded = lax.pad(x, number(x, 0), [(before, n - x.shape[0] - before, 0)])
+    rows, columns = _rows_and_columns((n, n), k)
+    wide = lax.broadcast_in_dim(padded, (n, n), (1,))
+    return lax.select(lax.eq(rows, columns), wide, number(x, 0))
+
+
+def diagflat(v: Any, k: int = 0) -> Value:
+    """The matrix with the elements of `v`, flattened, on its k-th diagonal.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.diagflat(jnp.array([[1, 2]]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    x = value(v, "jnp.diagflat", "v")
+    flat = lax.reshape(x, (x.size,))
+    return diagonal_matrix(flat, static_int(k, "jnp.diagflat", "k"))  # type: ignore[no-any-return]
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
+    """The elements a[…, i, i + offset] of two axes, along a new last axis.
+
+    ValueError unless `a` has two axes.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.diagonal(jnp.arange(4).reshape(2, 2))
+    Array([0, 3], dtype=int32)
+    """
+    name = "jnp.diagonal"
+    x = value(a, name, "a")
+    if x.ndim < 2:
+        raise ValueError(f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}")
+    first = axis_argument(axis1, x.ndim, name, "axis1")
+    second = axis_argument(axis2, x.ndim, name, "axis2")
+    if first == second:
+        raise ValueError(f"{name}: axis1 and axis2 must differ, both are {first}")
+    rest = [i for i in range(x.ndim) if i not in (first, second)]
+    x = lax.transpose(x, (*rest, first, second))
+    rows, columns = x.shape[-2:]
+    offset = static_int(offset, name, "offset")
+    top, left = max(0, -offset), max(0, offset)
+    n = max(0, min(rows - top, columns - left))
+    lead = x.shape[:-2]
+    starts = [0] * len(lead) + [min(top, rows), min(left, columns)]
+    square = lax.slice(x, starts, [*lead, starts[-2] + n, starts[-1] + n])
+    # Read n·n elements with stride n + 1: the diagonal of a square is a strided view.
+    flat = lax.reshape(square, (*lead, n * n))
+    limits = [*lead, n * n]
+    steps = [1] * len(lead) + [n + 1]
+    return lax.slice(flat, [0] * len(limits), limits, steps)  # type: ignore[no-any-return]
+
+
+# --------------------------------------------------------------------------------- grids
+
+
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Value]:
+    """The coordinates of a grid: one array for each vector, together of one shape.
+
+    With indexing "ij" the i-th vector runs along axis i; with "xy" the first two swap.
+    `sparse` leaves the other axes at extent 1. ValueError for vectors with axes.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.meshgrid(jnp.arange(2), jnp.arange(2))[0]
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    name = "jnp.meshgrid"
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f'{name}: indexing must be "xy" or "ij", got {indexing!r}')
+    xs = [value(x, name) for x in xi]
+    for i, x in enumerate(xs):
+        if x.ndim > 1:
+            raise ValueError(f"{name} takes vectors, argument {i} is {x.aval.long_name()}")
+    xs = [lax.reshape(x, (x.size,)) for x in xs]
+    axes = list(range(len(xs)))
+    if indexing == "xy" and len(xs) > 1:
+        axes[0], axes[1] = 1, 0
+    shape = [0] * len(xs)
+    for x, axis in zip(xs, axes):
+        shape[axis] = x.shape[0]
+    result = []
+    for x, axis in zip(xs, axes):
+        extents = [x.shape[0] if i == axis else 1 for i in range(len(xs))]
+        wide = tuple(extents if sparse else shape)
+        result.append(lax.broadcast_in_dim(x, wide, (axis,)))
+    return result
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """The index of every element of a grid, stacked along a new first axis.
+
+    `sparse` gives a tuple of arrays with extent 1 in the other axes.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.indices((2, 2))[1]
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    shape = shape_argument(dimensions, "jnp.indices")
+    found = int_dtype("jnp.indices", dtype)
+    if sparse:
+        vectors = [lax.iota(found, n) for n in shape]
+        return tuple([
+            lax.reshape(v, tuple([n if i == axis else 1 for i in range(len(shape))]))
+            for axis, (v, n) in enumerate(zip(vectors, shape))
+        ])
+    if not shape:
+        return lax.full((0,), found.type(0))
+    grids = [lax.broadcasted_iota(found, (1, *shape), i + 1) for i in range(len(shape))]
+    return lax.concatenate(grids, 0)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """`function` of the index arrays of a grid of `shape`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.fromfunction(lambda i, j: i + j, (2, 2))
+    Array([[0., 1.],
+           [1., 2.]], dtype=float32)
+    """
+    extents = shape_argument(shape, "jnp.fromfunction")
+    found = dtype_argument(dtype, "jnp.fromfunction")
+    grids = [lax.broadcasted_iota(found, extents, i) for i in range(len(extents))]
+    return function(*grids, **kwargs)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:
+    """The matrix of powers of a vector: row i is x[i]^(N-1), …, x[i], 1.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.vander(jnp.array([1, 2, 3]))
+    Array([[1, 1, 1],
+           [4, 2, 1],
+           [9, 3, 1]], dtype=int32)
+    """
+    v = value(x, "jnp.vander", "x")
+    if v.ndim != 1:
+        raise ValueError(f"jnp.vander takes a vector, got {v.aval.long_name()}")
+    count = v.shape[0] if N is None else static_int(N, "jnp.vander", "N")
+    powers = [lax.reshape(lax.integer_pow(v, i), (v.shape[0], 1)) for i in range(count)]
+    if not increasing:
+        powers.reverse()
+    if not powers:
+        return lax.full((v.shape[0], 0), number(v, 0))  # type: ignore[no-any-return]
+    return lax.concatenate(powers, 1)  # type: ignore[no-any-return]
+
+
+def copy(a: Any, order: str | None = None) -> Value:
+    """A new array with the elements of `a`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.copy(jnp.arange(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    return convert.array(a, copy=True, order=order)

@@ -1,0 +1,410 @@
+"""Operators and methods of arrays and tracers, as a table that `install` puts on `Value`.
+
+Each is the function of NumPy with the array as first argument. Operators come from the
+`ufunc` objects, which keep a direct way for operands that need no promotion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Tracer, Value
+from tetrad._src.core.stage import where as user_place
+from tetrad._src.numpy import contract, create, elementwise, lax, logic, reduce, shape
+from tetrad._src.numpy.convert import array_like, fresh_copy
+from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.text import format_array as format_array
+from tetrad._src.numpy.text import format_elements as format_elements
+from tetrad._src.numpy.ufunc import operator, prefix, reflected
+from tetrad._src.util import dtypes, frames
+
+TABLE: dict[str, Any] = {}
+"""What `Value` gets: names of methods and properties, and what they are."""
+
+
+def method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Enters a function as the method of its own name, less a trailing underscore."""
+    TABLE[function.__name__.rstrip("_") if not function.__name__.startswith("__")
+          else function.__name__] = function
+    return function
+
+
+def attribute(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    TABLE[function.__name__] = property(function)
+    return function
+
+
+def install(cls: type = Value) -> None:
+    """Puts the table on `cls`."""
+    for name, member in TABLE.items():
+        setattr(cls, name, member)
+
+
+# ----------------------------------------------------------------------------- operators
+
+_BINARY = {
+    "add": (elementwise.add, "+"),
+    "sub": (elementwise.subtract, "-"),
+    "mul": (elementwise.multiply, "*"),
+    "truediv": (elementwise.divide, "/"),
+    "floordiv": (elementwise.floor_divide, "//"),
+    "mod": (elementwise.remainder, "%"),
+    "pow": (elementwise.power, "**"),
+    "and": (logic.bitwise_and, "&"),
+    "or": (logic.bitwise_or, "|"),
+    "xor": (logic.bitwise_xor, "^"),
+    "lshift": (logic.left_shift, "<<"),
+    "rshift": (logic.right_shift, ">>"),
+}
+for _name, (_function, _symbol) in _BINARY.items():
+    TABLE[f"__{_name}__"] = operator(_function, _symbol)
+    TABLE[f"__r{_name}__"] = reflected(_function, _symbol)
+
+_COMPARISONS = {
+    "eq": (logic.equal, "=="),
+    "ne": (logic.not_equal, "!="),
+    "lt": (logic.less, "<"),
+    "le": (logic.less_equal, "<="),
+    "gt": (logic.greater, ">"),
+    "ge": (logic.greater_equal, ">="),
+}
+for _name, (_function, _symbol) in _COMPARISONS.items():
+    TABLE[f"__{_name}__"] = operator(_function, _symbol)
+
+TABLE["__neg__"] = prefix(elementwise.negative, "-")
+TABLE["__pos__"] = prefix(elementwise.positive, "+")
+TABLE["__abs__"] = prefix(elementwise.absolute, "abs ")
+TABLE["__invert__"] = prefix(logic.bitwise_not, "~")
+
+
+@method
+def __matmul__(x: Any, y: Any) -> Any:
+    if not array_like(y):
+        return NotImplemented
+    return contract.product(x, y, "x @ y")
+
+
+@method
+def __rmatmul__(x: Any, y: Any) -> Any:
+    if not array_like(y):
+        return NotImplemented
+    return contract.product(y, x, "x @ y")
+
+
+@method
+def __divmod__(x: Any, y: Any) -> Any:
+    if not array_like(y):
+        return NotImplemented
+    return elementwise.divmod(x, y)
+
+
+@method
+def __rdivmod__(x: Any, y: Any) -> Any:
+    if not array_like(y):
+        return NotImplemented
+    return elementwise.divmod(y, x)
+
+
+@method
+def __round__(x: Any, ndigits: int | None = None) -> Any:
+    return elementwise.round(x, ndigits or 0)
+
+
+# ------------------------------------------------------------------------ the container
+
+
+@method
+def __len__(x: Any) -> int:
+    if not x.aval.shape:
+        raise TypeError("len() of an array without axes; x.size is the number of elements")
+    return x.aval.shape[0]  # type: ignore[no-any-return]
+
+
+@method
+def __iter__(x: Any) -> Iterator[Any]:
+    if not x.aval.shape:
+        raise TypeError("an array without axes cannot be iterated over")
+    return iter([x[i] for i in range(x.aval.shape[0])])
+
+
+@method
+def __reversed__(x: Any) -> Iterator[Any]:
+    if not x.aval.shape:
+        raise TypeError("an array without axes cannot be iterated over")
+    return iter([x[i] for i in reversed(range(x.aval.shape[0]))])
+
+
+@method
+def __contains__(x: Any, item: Any) -> bool:
+    return bool(reduce.any(logic.equal(x, item)))
+
+
+@method
+def __setitem__(x: Any, index: Any, new: Any) -> None:
+    raise TypeError(
+        "arrays never change. To get a new array with these elements replaced, write"
+        f" {_rewritten(index)}"
+    )
+
+
+@method
+def __delitem__(x: Any, index: Any) -> None:
+    raise TypeError("arrays never change: use jnp.delete, or index what should remain")
+
+
+@method
+def __hash__(x: Any) -> int:
+    raise TypeError(
+        "arrays cannot be hashed, since == on them gives an array. As a key use id(x), or"
+        " x.tobytes(); a static argument of jit must be a Python or NumPy scalar"
+    )
+
+
+def _rewritten(index: Any) -> str:
+    """The user's assignment as `x = x.at[…].set(…)`, if its source can be read."""
+    place = user_place()
+    if place is not None:
+        location = frames.line_of(place)
+        line = frames.source_line(location.file, location.line)
+        rewritten = rewrite_assignment(line)
+        if rewritten is not None:
+            return rewritten
+    return f"x = x.at[{_index_text(index)}].set(…)"
+
+
+_OPERATORS = {
+    "+=": "add", "-=": "subtract", "*=": "multiply", "/=": "divide", "**=": "power",
+}
+
+
+def rewrite_assignment(line: str) -> str | None:
+    """`x[0] = 1` as `x = x.at[0].set(1)`; None if the line is not such a statement."""
+    open_bracket = line.find("[")
+    if open_bracket <= 0:
+        return None
+    depth = 0
+    for position in range(open_bracket, len(line)):
+        depth += {"[": 1, "]": -1}.get(line[position], 0)
+        if depth == 0:
+            break
+    else:
+        return None
+    target, index = line[:open_bracket], line[open_bracket + 1 : position]
+    rest = line[position + 1 :].strip()
+    for symbol, name in {**_OPERATORS, "=": "set"}.items():
+        if rest.startswith(symbol) and not rest.startswith("=="):
+            new = rest[len(symbol) :].split("#")[0].strip().rstrip(";")
+            if not new or not target.strip():
+                return None
+            return f"{target} = {target}.at[{index}].{name}({new})"
+    return None
+
+
+def _index_text(index: Any) -> str:
+    if isinstance(index, tuple):
+        return ", ".join(_index_text(i) for i in index)
+    if isinstance(index, slice):
+        ends = [index.start, index.stop] + ([index.step] if index.step else [])
+        return ":".join("" if end is None else str(end) for end in ends)
+    if index is Ellipsis:
+        return "..."
+    return "…" if isinstance(index, (Value, np.ndarray)) else repr(index)
+
+
+# ----------------------------------------------------------------------------- properties
+
+
+@attribute
+def T(x: Any) -> Any:  # noqa: N802
+    """The array with its axes reversed."""
+    return shape.transposed(x, None, "x.T")
+
+
+@attribute
+def mT(x: Any) -> Any:  # noqa: N802
+    """The array with its last two axes swapped."""
+    return shape.matrix_transpose(x)
+
+
+@attribute
+def real(x: Any) -> Any:
+    """The real parts."""
+    return logic.real(x)
+
+
+@attribute
+def imag(x: Any) -> Any:
+    """The imaginary parts."""
+    return logic.imag(x)
+
+
+@attribute
+def nbytes(x: Any) -> int:
+    """The number of bytes of the elements."""
+    return x.aval.nbytes  # type: ignore[no-any-return]
+
+
+@attribute
+def itemsize(x: Any) -> int:
+    """The number of bytes of an element."""
+    return x.aval.dtype.itemsize  # type: ignore[no-any-return]
+
+
+@attribute
+def flat(x: Any) -> Any:
+    """The elements in row-major order, as a vector."""
+    return lax.reshape(x, (x.size,))
+
+
+# -------------------------------------------------------------------------------- methods
+
+
+@method
+def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The array with its elements converted to `dtype`: see `jnp.astype`."""
+    return converted(x, dtype, copy, "x.astype")
+
+
+def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
+    if dtype is None:
+        raise TypeError(f"{name}: give a dtype, such as jnp.float32")
+    found = dtype_argument(dtype, name)
+    if x.aval.kind == "c" and not isinstance(found, dtypes.KeyDtype):
+        if dtypes.kind(found) == "b":
+            return logic.as_bool(x)
+        if dtypes.kind(found) != "c":
+            x = lax.real(x)
+    result = lax.convert_element_type(x, found)
+    return fresh_copy(result) if copy and result is x else result
+
+
+@method
+def reshape(
+    x: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
+) -> Any:
+    """The elements in another shape: see `jnp.reshape`."""
+    new = args[0] if len(args) == 1 else args
+    return shape.reshaped(x, new, order, copy, "x.reshape")
+
+
+@method
+def transpose(x: Any, *args: Any) -> Any:
+    """The array with its axes in another order: see `jnp.transpose`."""
+    axes: Any = args
+    if len(args) == 0 or (len(args) == 1 and args[0] is None):
+        axes = None
+    elif len(args) == 1 and isinstance(args[0], (list, tuple)):
+        axes = args[0]
+    return shape.transposed(x, axes, "x.transpose")
+
+
+@method
+def ravel(x: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements as a vector."""
+    return shape.ravel(x, order)
+
+
+@method
+def flatten(x: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements as a vector."""
+    return shape.ravel(x, order)
+
+
+@method
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """The array without axes of extent 1: see `jnp.squeeze`."""
+    return shape.squeeze(x, axis)
+
+
+@method
+def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    """The array with two axes exchanged."""
+    return shape.swapaxes(x, axis1, axis2)
+
+
+@method
+def copy(x: Any) -> Any:
+    """A new array with the same elements."""
+    return fresh_copy(x)
+
+
+@method
+def item(x: Any, *args: Any) -> Any:
+    """The one element, or that at the index `args`, as a Python number."""
+    if isinstance(x, Tracer):
+        return np.asarray(x).item(*args)
+    if not args and x.size != 1:
+        raise ValueError(
+            f"x.item() needs an array of one element, got {x.aval.long_name()}; give an"
+            " index, or use x.tolist()"
+        )
+    return np.asarray(x).item(*args)
+
+
+@method
+def tolist(x: Any) -> Any:
+    """The elements as nested lists of Python numbers."""
+    return np.asarray(x).tolist()
+
+
+@method
+def tobytes(x: Any, order: str = "C") -> bytes:
+    """The bytes of the elements in row-major order."""
+    return np.asarray(x).tobytes(order)  # type: ignore[arg-type]
+
+
+@method
+def sum(
+    x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: Any = None, where: Any = None, promote_integers: bool = True,
+) -> Any:
+    """See `jnp.sum`."""
+    return reduce.summed(
+        x, axis, dtype, out, keepdims, initial, where, promote_integers, "x.sum"
+    )
+
+
+@method
+def mean(
+    x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    *, where: Any = None,
+) -> Any:
+    """See `jnp.mean`."""
+    return reduce.averaged(x, axis, dtype, out, keepdims, where, "x.mean")
+
+
+def _same(name: str, function: Callable[..., Any]) -> None:
+    """Enters a function of NumPy as a method with the same arguments."""
+
+    def bound(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(x, *args, **kwargs)
+
+    bound.__name__ = name
+    bound.__doc__ = f"See `jnp.{function.__name__}`."
+    TABLE[name] = bound
+
+
+for _name, _method in {
+    "prod": reduce.prod, "any": reduce.any, "all": reduce.all, "max": reduce.max,
+    "min": reduce.min, "argmax": reduce.argmax, "argmin": reduce.argmin,
+    "var": reduce.var, "std": reduce.std, "ptp": reduce.ptp,
+    "round": elementwise.round, "dot": contract.dot, "trace": contract.trace,
+    "diagonal": create.diagonal, "conj": logic.conj, "conjugate": logic.conj,
+}.items():
+    _same(_name, _method)
+
+
+@method
+def view(x: Any, dtype: Any = None, type: None = None) -> Any:
+    """The same bytes read as another dtype of equal width."""
+    if dtype is None:
+        return x
+    found = dtype_argument(dtype, "x.view")
+    if x.aval.kind == "b":
+        x = lax.convert_element_type(x, np.uint8)
+    if dtypes.kind(found) == "b":
+        return lax.ne(lax.bitcast_convert_type(x, np.uint8), np.uint8(0))
+    return lax.bitcast_convert_type(x, found)

@@ -1,0 +1,294 @@
+"""Universal functions: what `jnp.add` and `jnp.sin` do before and after their operation.
+
+A `Unary` or `Binary` object is the public function. It promotes its arguments by its
+rule and applies `compute`. Where nothing has to be promoted, which is nearly always,
+one dictionary look-up on the avals leads straight to the operation: `operator` makes
+the methods of arrays (`x + y`) from the same tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import STATE, Value, aval_of
+from tetrad._src.core.op import Op
+from tetrad._src.numpy.convert import array_like, operand, operands
+from tetrad._src.numpy.promote import call, inexact, joined, named, stretch, to
+from tetrad._src.util import dtypes
+from tetrad._src.util.config import config
+from tetrad._src.util.memo import Cache
+
+Rule = Callable[[Any], Any]
+
+KIND_NAMES = {"b": "bool", "i": "signed integers", "u": "unsigned integers",
+              "f": "floats", "c": "complex numbers"}
+
+
+def same(dtype: Any) -> Any:
+    """The rule of functions that compute in the dtype of their arguments."""
+    return dtype
+
+
+def at_least_int(dtype: Any) -> Any:
+    """The rule of functions that take bools as integers."""
+    if dtypes.kind(dtype) == "b":
+        return dtypes.python_scalar_dtype(int, config.x64)
+    return dtype
+
+
+def document(sentence: str, details: str, example: str, result: str) -> str:
+    lines = [sentence]
+    if details:
+        lines += ["", details]
+    lines += ["", ">>> import tetrad.numpy as jnp", f">>> jnp.{example}", result, ""]
+    return "\n".join(lines)
+
+
+class Function:
+    """A public function made from an operation; `name` is as the user wrote it."""
+
+    def __init__(
+        self,
+        name: str,
+        compute: Any,
+        sentence: str,
+        example: str,
+        result: str,
+        rule: Rule = same,
+        kinds: str = "biufc",
+        advice: str = "",
+    ) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__module__ = "tetrad.numpy"
+        self.__doc__ = document(sentence, self.details(rule, kinds), example, result)
+        self.name = f"jnp.{name}"
+        self.op: Op | None = compute if isinstance(compute, Op) else None
+        self.compute = compute
+        self.rule = rule
+        self.kinds = kinds
+        self.advice = advice
+
+    def details(self, rule: Rule, kinds: str) -> str:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.__name__}'>"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def check_kind(self, name: str, dtype: Any, xs: list[Any]) -> None:
+        kind = dtypes.kind(dtype)
+        if kind in self.kinds:
+            return
+        allowed = " and ".join(KIND_NAMES[k] for k in self.kinds)
+        advice = f"; {self.advice}" if self.advice else ""
+        raise TypeError(f"{call(name)}: {named(name, xs)}; it takes {allowed}{advice}")
+
+
+class Unary(Function):
+    """A function of one argument, element by element."""
+
+    nin = 1
+    nout = 1
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.table: dict[Aval, Op] = Cache(f"plans of {self.name}", limit=4096)
+
+    def details(self, rule: Rule, kinds: str) -> str:
+        text = "Works element by element and keeps the shape"
+        if rule is inexact:
+            text += "; integers and bools are computed as floats"
+        if kinds != "biufc":
+            text += "; TypeError unless `x` holds "
+            text += " or ".join(KIND_NAMES[k] for k in kinds)
+        return text + "."
+
+    def __call__(self, x: Any, /) -> Any:
+        if isinstance(x, Value):
+            op = self.table.get(x.aval)
+            if op is not None:
+                return STATE.trace.process(op, (x,))
+        return self.slow(x, self.name)
+
+    def slow(self, x: Any, name: str) -> Any:
+        given = x
+        x = operand(x, name)
+        aval = aval_of(x)
+        dtype = self.rule(dtypes.canonicalize_dtype(aval.dtype))
+        self.check_kind(name, dtype, [x])
+        x = to(x, dtype, aval.weak_type and dtypes.kind(dtype) != "b", name)
+        if self.op is not None and x is given and isinstance(x, Value):
+            self.table[aval] = self.op
+        return self.compute(x)
+
+
+class Binary(Function):
+    """A function of two arguments, element by element, which broadcast."""
+
+    nin = 2
+    nout = 1
+
+    def __init__(self, *args: Any, identity: Any = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.identity = identity
+        self.pairs: dict[Any, Op] = Cache(f"plans of {self.name}", limit=4096)
+        # Plans for (aval, type of a Python number), while x64 is off, and on.
+        self.right = (Cache(f"scalars of {self.name}"), Cache(f"scalars of {self.name}"))
+        self.left = (Cache(f"scalars of {self.name}"), Cache(f"scalars of {self.name}"))
+
+    def details(self, rule: Rule, kinds: str) -> str:
+        text = "Works element by element on arguments that broadcast to one shape and"
+        text += " promote to one dtype"
+        if rule is inexact:
+            text += ", a float or complex one"
+        text += ". ValueError if the shapes do not broadcast"
+        if kinds != "biufc":
+            text += "; TypeError unless the arguments hold "
+            text += " or ".join(KIND_NAMES[k] for k in kinds)
+        return text + "."
+
+    def __call__(self, x1: Any, x2: Any, /) -> Any:
+        try:
+            op = self.pairs.get((x1.aval, x2.aval))
+        except AttributeError:
+            op = None
+        if op is not None:
+            return STATE.trace.process(op, (x1, x2))
+        return self.slow(x1, x2, self.name)
+
+    def slow(self, x: Any, y: Any, name: str) -> Any:
+        xs = operands(name, (x, y))
+        dtype, weak, shape = joined(name, xs)
+        dtype = self.rule(dtype)
+        self.check_kind(name, dtype, xs)
+        a, b = [stretch(to(v, dtype, weak, name), shape) for v in xs]
+        if self.op is not None:
+            self.remember(x, y, a, b)
+        return self.compute(a, b)
+
+    def remember(self, x: Any, y: Any, a: Any, b: Any) -> None:
+        """Notes that operands like `x` and `y` go to the operation as they are."""
+        if a is x and b is y and isinstance(x, Value) and isinstance(y, Value):
+            self.pairs[x.aval, y.aval] = self.op  # type: ignore[assignment]
+        elif a is x and isinstance(x, Value):
+            self._remember_number(self.right, x.aval, y, b)
+        elif b is y and isinstance(y, Value):
+            self._remember_number(self.left, y.aval, x, a)
+
+    def _remember_number(self, tables: Any, aval: Aval, given: Any, used: Any) -> None:
+        if type(given) not in (int, float):
+            return
+        table = tables[config.x64]
+        if type(used) is float:
+            table[aval, type(given)] = self.op, None if type(given) is float else float
+        elif type(used) is int:
+            table[aval, int] = self.op, _in_range(aval.dtype, self.name)
+        elif dtypes.kind(aval.dtype) == "f":
+            table[aval, type(given)] = self.op, aval.dtype.type
+
+    # What NumPy's universal functions can do beside being called.
+
+    def outer(self, a: Any, b: Any, /) -> Any:
+        """The function of every element of `a` with every element of `b`.
+
+        The result has the shape of `a` followed by that of `b`.
+        """
+        a, b = operands(f"{self.name}.outer", (a, b))
+        rank = aval_of(b).ndim
+        if isinstance(a, Value) and rank:
+            a = expand_last(a, rank)
+        return self(a, b)
+
+
+def expand_last(x: Value, count: int) -> Any:
+    """`x` with `count` axes of extent 1 at the end."""
+    from_shape = x.shape
+    return stretch_axes(x, (*from_shape, *[1] * count), tuple(range(len(from_shape))))
+
+
+def stretch_axes(x: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    from tetrad._src.numpy import lax
+
+    return lax.broadcast_in_dim(x, shape, axes)
+
+
+def _in_range(dtype: Any, name: str) -> Callable[[int], int]:
+    limits = dtypes.iinfo(dtype)
+    low, high = int(limits.min), int(limits.max)
+
+    def checked(x: int) -> int:
+        if low <= x <= high:
+            return x
+        dtypes.check_narrowing(x, dtype, f"{name}: the Python integer")
+        return x
+
+    return checked
+
+
+# ----------------------------------------------------------------------------- operators
+
+
+def operator(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
+    """The method behind `x <symbol> y`."""
+    pairs, tables, name = function.pairs, function.right, f"x {symbol} y"
+    slow = function.slow
+
+    def method(x: Any, y: Any) -> Any:
+        kind = type(y)
+        if kind is float or kind is int:
+            plan = tables[config.x64].get((x.aval, kind))
+            if plan is not None:
+                op, cast = plan
+                return STATE.trace.process(op, (x, y if cast is None else cast(y)))
+        else:
+            try:
+                op = pairs.get((x.aval, y.aval))
+            except AttributeError:
+                op = None
+            if op is not None:
+                return STATE.trace.process(op, (x, y))
+        if not array_like(y):
+            return NotImplemented
+        return slow(x, y, name)
+
+    method.__doc__ = f"`x {symbol} y`: see `jnp.{function.__name__}`."
+    return method
+
+
+def reflected(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
+    """The method behind `y <symbol> x` where `y` is no array of ours."""
+    tables, name, slow = function.left, f"x {symbol} y", function.slow
+
+    def method(x: Any, y: Any) -> Any:
+        kind = type(y)
+        if kind is float or kind is int:
+            plan = tables[config.x64].get((x.aval, kind))
+            if plan is not None:
+                op, cast = plan
+                return STATE.trace.process(op, (y if cast is None else cast(y), x))
+        if not array_like(y):
+            return NotImplemented
+        return slow(y, x, name)
+
+    method.__doc__ = f"`y {symbol} x`: see `jnp.{function.__name__}`."
+    return method
+
+
+def prefix(function: Unary, symbol: str) -> Callable[[Any], Any]:
+    """The method behind `<symbol>x`."""
+    table, slow = function.table, function.slow
+
+    def method(x: Any) -> Any:
+        op = table.get(x.aval)
+        if op is not None:
+            return STATE.trace.process(op, (x,))
+        return slow(x, f"{symbol}x")
+
+    method.__doc__ = f"`{symbol}x`: see `jnp.{function.__name__}`."
+    return method
