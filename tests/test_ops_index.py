@@ -13,6 +13,8 @@ from rules import check
 
 from tetrad import lax
 from tetrad._src.core.bind import at
+from tetrad._src.core.stage import stage
+from tetrad._src.ops import scatter
 from tetrad._src.util.config import enable_x64
 
 
@@ -233,6 +235,37 @@ def test_scatter_set_keeps_the_last_and_its_gradient() -> None:
     x, u = np.zeros(3), np.array([1.0, 2.0, 3.0, 4.0])
     np.testing.assert_array_equal(array_of(write(known(x), known(u))), [4, 2, 0])
     check(write, x, u)
+
+
+@pytest.mark.parametrize("numbers, indices, sizes", GATHERS)
+def test_expansions_for_backends_with_one_mode(
+    numbers: Any, indices: Any, sizes: Any
+) -> None:
+    outside = np.concatenate([indices, indices - 3, indices + 3]).astype(indices.dtype)
+    if numbers is BATCHED:
+        outside = np.stack([indices - 3, indices, indices + 3], 1)[..., 0, :]
+    for fill in (None, 7):
+        read = gather_op(numbers, sizes, fill)
+        got = read.expand(known(X), known(outside))
+        want = read(known(X), known(outside))
+        np.testing.assert_array_equal(array_of(got), array_of(want))
+    updates = rng.standard_normal(array_of(want).shape)
+    for cls in (scatter.Scatter, scatter.ScatterMax):
+        write = cls(scatter_numbers(numbers), mode=lax.GatherScatterMode.CLIP)
+        operands = known(X), known(outside), known(updates)
+        np.testing.assert_array_equal(
+            array_of(write.expand(*operands)), array_of(write(*operands))
+        )
+
+
+def gather_op(numbers: Any, sizes: Any, fill: Any) -> Any:
+    avals = [known(X).aval, known(np.zeros((4, 3, 1 if numbers is BATCHED else 2), int)).aval]
+    if numbers is ROWS:
+        avals[1] = known(np.zeros((3, 1), int)).aval
+    jaxpr, _ = stage(
+        lambda x, i: [lax.gather(x, i, numbers, sizes, fill_value=fill)], avals
+    )
+    return jaxpr.eqns[0].op
 
 
 def test_index_take_and_scatter_apply() -> None:

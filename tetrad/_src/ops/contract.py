@@ -233,6 +233,24 @@ class DotGeneral(Op):
         lc, rc, lb, rb = self.axes()
         return "dot", {"contract": (lc, rc), "batch": (lb, rb)}
 
+    def hlo(self, emit: Any, lhs: Any, rhs: Any) -> Any:
+        lc, rc, lb, rb = self.axes()
+        numbers = (
+            f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)},"
+            f" rhs_batching_dimensions = {list(rb)},"
+            f" lhs_contracting_dimensions = {list(lc)},"
+            f" rhs_contracting_dimensions = {list(rc)}>"
+        )
+        names = [p.name for p in self.precision or (Precision.DEFAULT,) * 2]
+        precisions = ", ".join([f"#stablehlo<precision {name}>" for name in names])
+        return emit(
+            "stablehlo.dot_general",
+            lhs,
+            rhs,
+            dot_dimension_numbers=numbers,
+            precision_config=f"[{precisions}]",
+        )
+
 
 def _free(ndim: int, contract: Axes, batch: Axes) -> Axes:
     return tuple([i for i in range(ndim) if i not in contract and i not in batch])

@@ -29,10 +29,19 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op, Point
-from tetrad._src.ops.arithmetic import neg
+from tetrad._src.ops.arithmetic import max, min, neg
 from tetrad._src.ops.axes import check_axes, check_shape, up
+from tetrad._src.ops.elementwise import bitwise_and, ge, le, select
 from tetrad._src.ops.families import Operand, Shape, check_operand
-from tetrad._src.ops.shape import broadcast, concatenate, expand_dims, zeros
+from tetrad._src.ops.reduce import reduce_and
+from tetrad._src.ops.shape import (
+    broadcast,
+    broadcast_in_dim,
+    concatenate,
+    expand_dims,
+    full_like,
+    zeros,
+)
 from tetrad._src.util import dtypes
 
 
@@ -364,7 +373,7 @@ class Gather(Op):
             (0, *up(n.operand_batching_dims)),
             (0, *up(n.start_indices_batching_dims)),
         )
-        lane = min(axis.size, 1)
+        lane = int(axis.size > 0)
         return self.over(numbers, (lane, *self.slice_sizes))(operand, indices)
 
     def over(self, numbers: GatherDimensionNumbers, sizes: Shape) -> Gather:
@@ -378,6 +387,58 @@ class Gather(Op):
             block, coords, load, self.mode, True, self.slice_sizes.__getitem__
         )
         return Point(found, inside, self.filler)
+
+    def expand(self, operand: Any, indices: Any) -> Any:
+        """Reads moved inside, then replaced by the fill value where they were outside."""
+        n, sizes, is_sorted, unique, _, _, _ = self.fields()
+        clipping = Gather(n, sizes, is_sorted, unique, GatherScatterMode.CLIP)
+        out = clipping(operand, indices)
+        if self.mode is not GatherScatterMode.FILL_OR_DROP:
+            return out
+        aval = aval_of(out)
+        limit = highest_starts(n.start_index_map, aval_of(operand), sizes, indices)
+        zero = aval_of(indices).dtype.type(0)
+        fits = bitwise_and(ge(indices, zero), le(indices, limit))
+        inside = reduce_and(fits, (aval_of(indices).ndim - 1,))
+        along = [i for i in range(aval.ndim) if i not in n.offset_dims]
+        inside = broadcast_in_dim(inside, aval.shape, along)
+        return select(inside, out, full_like(out, self.filler))
+
+    @property
+    def hlo(self) -> Any:  # type: ignore[override]
+        """StableHLO moves windows inside; the other mode is expanded."""
+        if self.mode is GatherScatterMode.FILL_OR_DROP:
+            return None
+        return self._emit
+
+    def _emit(self, emit: Any, operand: Any, indices: Any) -> Any:
+        n = self.dimension_numbers
+        entry = indices.aval.ndim - 1
+        numbers = (
+            f"#stablehlo.gather<offset_dims = {list(n.offset_dims)},"
+            f" collapsed_slice_dims = {list(n.collapsed_slice_dims)},"
+            f" operand_batching_dims = {list(n.operand_batching_dims)},"
+            f" start_indices_batching_dims = {list(n.start_indices_batching_dims)},"
+            f" start_index_map = {list(n.start_index_map)},"
+            f" index_vector_dim = {entry}>"
+        )
+        return emit(
+            "stablehlo.gather",
+            operand,
+            indices,
+            dimension_numbers=numbers,
+            slice_sizes=self.slice_sizes,
+            indices_are_sorted=self.indices_are_sorted,
+        )
+
+
+def highest_starts(axes: Shape, operand: Aval, sizes: Shape, indices: Any) -> Any:
+    """The last start along each indexed axis at which a window fits, for all vectors."""
+    aval = aval_of(indices)
+    largest = int(dtypes.iinfo(aval.dtype).max)
+    limits = [operand.shape[i] - sizes[i] for i in axes]
+    row = np.minimum(limits, largest).astype(aval.dtype)
+    return broadcast_in_dim(row, aval.shape, (aval.ndim - 1,))
 
 
 # ----------------------------------------------------------------------------- scatters
@@ -460,7 +521,7 @@ class ScatterOp(Op):
     def reader(self, operand: Aval, updates: Aval, fill: Any) -> Gather:
         """The gather that reads, for each update, the element it goes to."""
         numbers = self.dimension_numbers.as_gather()
-        sizes = [min(n, 1) for n in operand.shape]
+        sizes = [int(n > 0) for n in operand.shape]
         kept = Windows(numbers, operand.ndim).kept
         for i, axis in zip(numbers.offset_dims, kept):
             sizes[axis] = updates.shape[i]
@@ -481,6 +542,18 @@ class ScatterOp(Op):
 
         found, inside = windows.point(block, coords, load, self.mode, False, size_of)
         return Point(found, inside)
+
+    def expand(self, operand: Any, indices: Any, updates: Any) -> Any:
+        """Windows that stick out are moved inside first, for backends that drop them."""
+        reader = self.reader(aval_of(operand), aval_of(updates), 0)
+        numbers = self.dimension_numbers
+        axes = numbers.scatter_dims_to_operand_dims
+        limit = highest_starts(axes, aval_of(operand), reader.slice_sizes, indices)
+        zero = aval_of(indices).dtype.type(0)
+        inside = max(min(indices, limit), full_like(indices, zero))
+        promises = (False, self.unique_indices)
+        promised = GatherScatterMode.PROMISE_IN_BOUNDS
+        return type(self)(numbers, *promises, promised)(operand, inside, updates)
 
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         raise NotImplementedError
@@ -601,7 +674,7 @@ def take_along(x: Any, places: Any, axis: int) -> Any:
     shape = aval_of(x).shape
     others = tuple([i for i in range(len(shape)) if i != axis])
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
-    sizes = tuple([min(n, 1) for n in shape])
+    sizes = tuple([int(n > 0) for n in shape])
     promised = GatherScatterMode.PROMISE_IN_BOUNDS
     op = Gather(numbers, sizes, False, True, promised)
     return op(x, expand_dims(places, (len(shape),)))

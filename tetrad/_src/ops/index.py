@@ -23,8 +23,13 @@ from tetrad._src.ops.axes import check_axis, check_shape, up
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.elementwise import add, lt, select
 from tetrad._src.ops.families import Operand, Shape, check_operand
-from tetrad._src.ops.gather import Gather, GatherDimensionNumbers, GatherScatterMode
-from tetrad._src.ops.scatter import Scatter, ScatterDimensionNumbers
+from tetrad._src.ops.gather import (
+    Gather,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from tetrad._src.ops.scatter import Scatter
 from tetrad._src.ops.shape import (
     broadcast,
     broadcast_in_dim,
@@ -65,7 +70,7 @@ def _check_window(name: str, array: Aval, window: Shape) -> None:
 
 def _stacked(axis: Axis, mapped: Sequence[bool], starts: Sequence[Any]) -> Any:
     """Starts, some mapped, as one index vector per lane: an array (size, axes)."""
-    dtype = np.dtype(np.int32)
+    dtype: Any = np.dtype(np.int32)
     if any(aval_of(start).dtype.itemsize == 8 for start in starts):
         dtype = np.dtype(np.int64)
     columns = []
