@@ -57,12 +57,19 @@ from tetrad._src.ops.transcendental import tan as tan
 from tetrad._src.ops.transcendental import tanh as tanh
 
 # Special functions
+from tetrad._src.ops.special import bessel_i0e as bessel_i0e
+from tetrad._src.ops.special import bessel_i1e as bessel_i1e
+from tetrad._src.ops.special import betainc as betainc
 from tetrad._src.ops.special import digamma as digamma
 from tetrad._src.ops.special import erf as erf
 from tetrad._src.ops.special import erf_inv as erf_inv
 from tetrad._src.ops.special import erfc as erfc
+from tetrad._src.ops.special import igamma as igamma
+from tetrad._src.ops.special import igammac as igammac
 from tetrad._src.ops.special import lgamma as lgamma
+from tetrad._src.ops.special import polygamma as polygamma
 from tetrad._src.ops.special import reduce_precision as reduce_precision
+from tetrad._src.ops.special import zeta as zeta
 
 # Comparison, selection, bits
 from tetrad._src.ops.compare import bitwise_and as bitwise_and

@@ -17,11 +17,9 @@ from tetrad._src.ops.rounding import ceil, floor
 from tetrad._src.ops.views import ones_like
 
 
-def literal_is(x: Any, value: float) -> bool:
-    """Whether `x` is a number written in the program, equal to `value`, sign included."""
-    if isinstance(x, Value) or np.ndim(x):
-        return False
-    return bool(x == value) and str(x + value) == str(value + value)
+def literal_is(x: Any, value: int) -> bool:
+    """Whether `x` is a number written in the program, equal to `value` (not 0)."""
+    return not isinstance(x, Value) and np.ndim(x) == 0 and bool(x == value)
 
 
 # -------------------------------------------------------------------------- sums, products
@@ -514,7 +512,7 @@ class Cbrt(Unary):
     accepts = "f"
 
     def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
-        return (div(mul(ans, 1 / 3), x),)
+        return (div(scalar_like(ans, 1 / 3), square(ans)),)
 
     def scalar(self, block: Any, x: Any) -> Any:
         return block.cbrt(x)

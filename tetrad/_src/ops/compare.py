@@ -203,7 +203,8 @@ class SelectN(Elementwise):
         )
 
     def simplify(self, which: Any, on_false: Any, on_true: Any) -> Any:
-        return on_true if on_false is on_true else None
+        same = on_false is on_true and np.shape(which) in ((), np.shape(on_true))
+        return on_true if same else None
 
     def scalar(self, block: Any, which: Any, on_false: Any, on_true: Any) -> Any:
         return block.select(which, on_true, on_false)

@@ -9,8 +9,8 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Linear
-from tetrad._src.ops.arithmetic import div, mul, neg, sign
-from tetrad._src.ops.compare import eq, select_n
+from tetrad._src.ops.arithmetic import div, mul, neg
+from tetrad._src.ops.compare import eq, ge, select_n
 from tetrad._src.ops.families import Elementwise, Operand, Unary, check_operand
 from tetrad._src.ops.functions import binary, scalar_like, unary
 
@@ -18,7 +18,7 @@ from tetrad._src.ops.functions import binary, scalar_like, unary
 class Abs(Unary):
     """|x|, elementwise; the most negative integer stays as it is.
 
-    The derivative at 0 is 0. Of a complex number, its modulus, a real number. Raises
+    The derivative at 0 is 1, as on its right. Of a complex number, its modulus, a real number. Raises
     TypeError for bools. Source: IEEE 754-2019, 5.5.1.
 
     >>> from tetrad import lax
@@ -29,7 +29,8 @@ class Abs(Unary):
     accepts = "fui"
 
     def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
-        return (sign(x),)
+        one = scalar_like(x, 1.0)
+        return (select_n(ge(x, scalar_like(x, 0.0)), scalar_like(x, -1.0), one),)
 
     def scalar(self, block: Any, x: Any) -> Any:
         return block.abs(x)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tetrad._src.ops.arithmetic import mul, neg, square
-from tetrad._src.ops.families import Operand, Unary, check_operand
-from tetrad._src.ops.functions import unary
+from tetrad._src.ops.arithmetic import add, mul, neg, square
+from tetrad._src.ops.families import Binary, Operand, Unary, check_operand
+from tetrad._src.ops.functions import binary, scalar_like, unary
 from tetrad._src.ops.transcendental import exp
 
 
@@ -107,6 +107,9 @@ class Digamma(Unary):
 
     accepts = "f"
 
+    def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
+        return (polygamma(scalar_like(x, 1.0), x),)
+
     def scalar(self, block: Any, x: Any) -> Any:
         return block.digamma(x)
 
@@ -118,6 +121,116 @@ erfc = unary(Erfc)
 erf_inv = unary(ErfInv)
 lgamma = unary(Lgamma)
 digamma = unary(Digamma)
+
+
+# B₂ⱼ / (2j)! for j = 1, 2, …: the coefficients of Euler and Maclaurin's sum formula.
+_EULER_MACLAURIN = (
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+)
+_DIRECT_TERMS = 10
+
+
+class Zeta(Binary):
+    """Σₖ (q + k)⁻ˣ over k = 0, 1, 2, …: the Hurwitz zeta function, elementwise.
+
+    Infinite at x = 1 and where q is 0 or a negative integer; NaN for x < 1. The
+    derivative by x is not available. Raises TypeError for all dtypes but floats, and
+    different dtypes or shapes. Source: NIST DLMF 25.11.
+
+    >>> from tetrad import lax
+    >>> lax.zeta(2.0, 1.0)
+    Array(1.644934, dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, x: Any, q: Any) -> tuple[Any, ...]:
+        return None, neg(mul(x, zeta(add(x, 1.0), q)))
+
+    def scalar(self, block: Any, x: Any, q: Any) -> Any:
+        minus_x = block.neg(x)
+        total = block.pow(q, minus_x)
+        for k in range(1, _DIRECT_TERMS):
+            total = block.add(total, block.pow(block.add(q, float(k)), minus_x))
+        # The rest from a = q + 10: an integral, half a term, and the corrections.
+        a = block.add(q, float(_DIRECT_TERMS))
+        power = block.pow(a, minus_x)
+        rest = block.div(block.mul(power, a), block.sub(x, 1.0))
+        total = block.add(block.add(total, rest), block.mul(power, 0.5))
+        factor = block.div(block.mul(power, x), a)
+        inverse_square = block.div(block.constant(1.0, x.type), block.mul(a, a))
+        for j, coefficient in enumerate(_EULER_MACLAURIN):
+            total = block.add(total, block.mul(factor, coefficient))
+            rising = block.mul(block.add(x, 2.0 * j + 1), block.add(x, 2.0 * j + 2))
+            factor = block.mul(factor, block.mul(rising, inverse_square))
+        pole = block.and_(block.le(q, 0.0), block.eq(q, block.floor(q)))
+        pole = block.or_(pole, block.eq(x, 1.0))
+        total = block.select(pole, block.constant(math.inf, x.type), total)
+        return block.select(block.lt(x, 1.0), block.constant(math.nan, x.type), total)
+
+    hlo = "chlo.zeta"
+
+
+class Polygamma(Binary):
+    """The m-th derivative of digamma at x, for integers m ≥ 0 given as floats.
+
+    (-1)ᵐ⁺¹ · m! · ζ(m + 1, x) for m > 0. The derivative by m is zero. Raises TypeError
+    for all dtypes but floats, and different dtypes or shapes. Source: NIST DLMF 5.15.
+
+    >>> from tetrad import lax
+    >>> lax.polygamma(1.0, 1.0)
+    Array(1.644934, dtype=float32)
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, m: Any, x: Any) -> tuple[Any, ...]:
+        return None, polygamma(add(m, 1.0), x)
+
+    def scalar(self, block: Any, m: Any, x: Any) -> Any:
+        order = block.add(m, 1.0)
+        size = block.exp(block.lgamma(order))
+        value = block.mul(size, Zeta().scalar(block, order, x))
+        half = block.mul(m, 0.5)
+        even = block.eq(half, block.floor(half))
+        value = block.select(even, block.neg(value), value)
+        return block.select(block.eq(m, 0.0), block.digamma(x), value)
+
+    hlo = "chlo.polygamma"
+
+
+zeta = binary(Zeta)
+polygamma = binary(Polygamma)
+
+
+def _missing(name: str, instead: str) -> Any:
+    """A function that says that it is not there yet."""
+
+    def function(*args: Operand) -> Any:
+        raise NotImplementedError(
+            f"lax.{name} is not available. Compute it outside the program with SciPy's"
+            f" special.{instead} on NumPy arrays."
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Not available yet; use scipy.special.{instead}."
+    return function
+
+
+igamma = _missing("igamma", "gammainc")
+igammac = _missing("igammac", "gammaincc")
+betainc = _missing("betainc", "betainc")
+bessel_i0e = _missing("bessel_i0e", "i0e")
+bessel_i1e = _missing("bessel_i1e", "i1e")
 
 
 # Bits of exponent and mantissa of the floats, by the builder's names.
