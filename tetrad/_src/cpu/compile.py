@@ -1,0 +1,290 @@
+"""From a jaxpr to a program that the native runner executes.
+
+`compile(jaxpr, by_value)` runs the passes (simplify, fuse), lowers each step to
+launches, lets `plan.allocate` place the values, finds the machine code of every kernel
+(all that are missing are assembled in one module), and writes the arrays of the job:
+argument words, fixes, instructions. The format is `native_pool.JOB`'s.
+
+A `Program` is data: nothing in it refers to the buffers of a run. A run packs `fields`:
+the pointers of inputs by reference, of outputs, of the arena if there is one, and then
+the scalars passed by value, each in a word of its own.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.jaxpr import Jaxpr
+from tetrad._src.core.text import jaxpr_text
+from tetrad._src.cpu import engine, kernels
+from tetrad._src.cpu.costs import COSTS
+from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
+from tetrad._src.cpu.literals import scalar_format
+from tetrad._src.cpu.llvm import Writer, module
+from tetrad._src.cpu.loops import FLAT, FOLD_COLUMNS, FOLD_ROWS, ROWS, SERIAL, Loops
+from tetrad._src.cpu.loops import text as loops_text
+from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, element_type, lower
+from tetrad._src.cpu.map import write_map, write_serial
+from tetrad._src.cpu.native_pool import Opcode
+from tetrad._src.cpu.reduce import write_columns, write_rows
+from tetrad._src.cpu.scalar import SIZE
+from tetrad._src.passes.fuse import fuse
+from tetrad._src.passes.ir import Call, Copy, Kernel, Plan
+from tetrad._src.passes.plan import Memory, allocate
+from tetrad._src.passes.simplify import simplify
+from tetrad._src.passes.text import plan_text, program_text
+from tetrad._src.util.memo import Cache
+
+LAUNCH = int(Opcode.LAUNCH)
+LAUNCH_NS = 60.0
+COPY_NS = 0.04  # a byte
+COPY_CHUNK = 1 << 18
+
+TEMPLATES = {
+    FLAT: write_map,
+    ROWS: write_map,
+    SERIAL: write_serial,
+    FOLD_ROWS: write_rows,
+    FOLD_COLUMNS: write_columns,
+}
+
+_code: Cache = Cache("kernels", limit=8192)  # Loops or (text, symbol) -> (address, Code)
+_lock = threading.Lock()
+
+_COPY_TEXT = """
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define dso_local void @tetrad_copy(ptr %args, i64 %lo, i64 %hi) nounwind {
+entry:
+  %source = load ptr, ptr %args
+  %next = getelementptr i64, ptr %args, i64 1
+  %target = load ptr, ptr %next
+  %same = icmp eq ptr %source, %target
+  br i1 %same, label %leave, label %copy
+copy:
+  %from = getelementptr i8, ptr %source, i64 %lo
+  %to = getelementptr i8, ptr %target, i64 %lo
+  %length = sub i64 %hi, %lo
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %length, i1 false)
+  br label %leave
+leave:
+  ret void
+}
+"""
+
+
+class Program:
+    """A compiled jaxpr; see the module's docstring."""
+
+    __slots__ = (
+        "in_avals", "out_avals", "by_value", "donors", "work", "work_in_place", "arena",
+        "fields", "fix", "code", "args", "codes", "image", "jaxpr", "__weakref__",
+    )
+
+    in_avals: tuple[Aval, ...]
+    out_avals: tuple[Aval, ...]
+    by_value: tuple[bool, ...]
+    donors: tuple[int | None, ...]
+    work: int
+    work_in_place: int
+    arena: int
+    fields: struct.Struct
+    fix: np.ndarray[Any, Any]
+    code: np.ndarray[Any, Any]
+    args: np.ndarray[Any, Any]
+    codes: list[Any]
+    image: Any  # how the client keeps the program in memory
+    jaxpr: Jaxpr
+
+    def text(self, stage: str) -> str:
+        """A stage of the compilation: jaxpr, plan, program, loops or llvm."""
+        if stage == "jaxpr":
+            return jaxpr_text(simplify(self.jaxpr))
+        plan = fuse(simplify(self.jaxpr), self.by_value, COSTS)
+        if stage == "plan":
+            return plan_text(plan)
+        lowered = [lower_step(step, plan) for step in plan.steps]
+        if stage == "program":
+            memory = allocate(plan, [scratch for _, scratch in lowered])
+            return program_text(plan, memory)
+        loops = []
+        for launches, _ in lowered:
+            for launch in launches:
+                if type(launch.loops) is Loops and launch.loops not in loops:
+                    loops.append(launch.loops)
+        if stage == "loops":
+            return "\n".join([loops_text(x, f"k{i}") for i, x in enumerate(loops)])
+        if stage == "llvm":
+            return module([(f"k{i}", write(x)) for i, x in enumerate(loops)])
+        raise ValueError(
+            f"there is no stage {stage!r}; the stages are jaxpr, plan, program, loops, llvm"
+        )
+
+
+def write(loops: Loops) -> Writer:
+    """The machine-independent text of a kernel."""
+    return TEMPLATES[loops.template](loops)
+
+
+def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
+    """The program of `jaxpr`, whose inputs marked in `by_value` are scalars."""
+    plan = fuse(simplify(jaxpr), by_value, COSTS)
+    lowered = [lower_step(step, plan) for step in plan.steps]
+    memory = allocate(plan, [scratch for _, scratch in lowered])
+    program = Program()
+    program.jaxpr = jaxpr
+    program.in_avals = jaxpr.in_avals
+    program.out_avals = jaxpr.out_avals
+    program.by_value = by_value
+    program.donors = tuple(memory.donors)
+    program.arena = memory.arena
+    program.image = None
+    program.fields = _fields(plan, memory)
+    _assemble(program, plan, memory, lowered)
+    return program
+
+
+def _fields(plan: Plan, memory: Memory) -> struct.Struct:
+    count = memory.arena_slot + bool(memory.arena)
+    parts = [f"={count}q" if count else "="]
+    for position in range(plan.inputs):
+        if plan.by_value[position]:
+            parts.append(scalar_format(plan.avals[position].dtype))
+    return struct.Struct("".join(parts))
+
+
+# ------------------------------------------------------------------- steps to launches
+
+
+def lower_step(step: Any, plan: Plan) -> tuple[list[Launch], list[int]]:
+    """The launches of a step, and the bytes of its scratch memory."""
+    if type(step) is Kernel:
+        return lower(step, plan.avals)
+    if type(step) is Copy:
+        return [_copy(step, plan)], []
+    return _call(step, plan)
+
+
+def _copy(step: Copy, plan: Plan) -> Launch:
+    launch = Launch()
+    launch.pointer(VALUE, step.source, 0)
+    launch.pointer(VALUE, step.target, 0)
+    launch.total = plan.avals[step.target].nbytes
+    launch.chunk = COPY_CHUNK
+    launch.work = COPY_NS * launch.total
+    launch.loops = (_COPY_TEXT, "tetrad_copy", ("tetrad_copy",))
+    return launch
+
+
+def _call(step: Call, plan: Plan) -> tuple[list[Launch], list[int]]:
+    operands = [
+        Operand(aval, read.strides, read.offset)
+        for aval, read in zip(step.in_avals, step.reads)
+    ]
+    call: KernelCall = kernels.find(step.name).build(
+        step.parameters, operands, step.out_avals
+    )
+    launches = []
+    for made in call.launches:
+        launch = Launch()
+        for word in made.words:
+            if type(word) is In:
+                read = step.reads[word.number]
+                size = SIZE[element_type(read.dtype)]
+                launch.pointer(VALUE, read.value, read.offset * size + word.bytes)
+            elif type(word) is Out:
+                launch.pointer(VALUE, step.values[word.number], word.bytes)
+            elif type(word) is Tmp:
+                launch.pointer(SCRATCH, word.number, word.bytes)
+            else:
+                launch.words.append(int(word))  # type: ignore[arg-type]
+        launch.total, launch.chunk = made.total, made.chunk
+        launch.work = call.work / len(call.launches)
+        launch.loops = (call.text, made.symbol, tuple(call.symbols))
+        launches.append(launch)
+    return launches, list(call.temporaries)
+
+
+# ------------------------------------------------------------------------- the job
+
+
+def _assemble(
+    program: Program,
+    plan: Plan,
+    memory: Memory,
+    lowered: Sequence[tuple[list[Launch], list[int]]],
+) -> None:
+    """Writes the arrays of the job."""
+    launches = [launch for made, _ in lowered for launch in made if launch.total > 0]
+    addresses, program.codes = _machine_code(launches)
+    first_scalar = memory.arena_slot + bool(memory.arena)
+    scalar_slots: dict[int, int] = {}
+    for position in range(plan.inputs):
+        if plan.by_value[position]:
+            scalar_slots[position] = first_scalar + len(scalar_slots)
+    words: list[int] = []
+    fix: list[int] = []
+    code: list[int] = []
+    work = in_place = 0.0
+    slots, offsets = memory.slots, memory.offsets
+    number = 0
+    for step, (made, _) in enumerate(lowered):
+        for launch in made:
+            if launch.total <= 0:
+                continue
+            base = len(words)
+            words.extend(launch.words)
+            for at, what, which, offset in launch.fixes:
+                if what == VALUE:
+                    fix += (base + at, slots[which], offsets[which] + offset)
+                elif what == SCRATCH:
+                    place = memory.scratch[step][which] + offset
+                    fix += (base + at, memory.arena_slot, place)
+                else:
+                    fix += (base + at, scalar_slots[which], 0)
+            code += (LAUNCH, addresses[number], base, launch.total, launch.chunk)
+            number += 1
+            work += launch.work + LAUNCH_NS
+            if type(plan.steps[step]) is not Copy:
+                in_place += launch.work + LAUNCH_NS
+    program.args = np.array(words, np.int64)
+    program.fix = np.array(fix, np.int64)
+    program.code = np.array(code, np.int64)
+    program.work = int(work)
+    program.work_in_place = int(in_place)
+
+
+def _machine_code(launches: Sequence[Launch]) -> tuple[list[int], list[Any]]:
+    """The address of each launch's function, and the code to keep alive."""
+    found = [_code.get(launch.loops) for launch in launches]
+    if None in found:
+        with _lock:
+            _compile_missing(launches)
+        found = [_code[launch.loops] for launch in launches]
+    return [entry[0] for entry in found], [entry[1] for entry in found]
+
+
+def _compile_missing(launches: Sequence[Launch]) -> None:
+    wanted: dict[Loops, None] = {}
+    for launch in launches:
+        key = launch.loops
+        if key in _code:
+            continue
+        if type(key) is Loops:
+            wanted[key] = None
+            continue
+        text, symbol, symbols = key
+        code = engine.assemble(text, symbols)
+        _code[key] = (code.symbols[symbol], code)
+    if not wanted:
+        return
+    names = [f"k{number}" for number in range(len(wanted))]
+    text = module([(name, write(loops)) for name, loops in zip(names, wanted)])
+    code = engine.assemble(text, names)
+    for name, loops in zip(names, wanted):
+        _code[loops] = (code.symbols[name], code)

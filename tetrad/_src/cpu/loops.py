@@ -1,0 +1,128 @@
+"""Loops: a kernel with its shape taken away, ready to be written as machine code.
+
+    Loops    ::= template lanes outer inner-classes Entry* Write* Fold* flags
+    template ::= flat | rows | fold_rows | fold_columns | tiles | serial
+    class    ::= c | b | s              stride along vectors: 1, 0, any
+
+A `Loops` is the key of the kernel cache: equal ones have equal text. Extents, strides,
+offsets, pointers and scalars are words that the kernel reads at run time, in the order
+in which `words` lists them; `lower` fills them in and the templates read them.
+
+Words   ::= (pointer term*) per read, word per scalar, (pointer term*) per write,
+            (offset term*) per coordinate, per point read its extents, per fold
+            (result pointers, state pointers), extents, parameters, strides
+Term    ::= source limit stride
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+FLAT = "flat"
+FOLD_ROWS = "fold_rows"
+FOLD_COLUMNS = "fold_columns"
+ROWS = "rows"
+SERIAL = "serial"
+TILES = "tiles"
+
+CONTIGUOUS = "c"
+UNIFORM = "b"
+STRIDED = "s"
+
+
+class Access(NamedTuple):
+    """How a read or a write moves along the vectors."""
+
+    type: str
+    kind: str  # c, b or s; p: the coordinates come from a point
+    terms: tuple[str, ...]  # per term: the type of its source, "*" before it in memory
+
+
+class Fold(NamedTuple):
+    """A reduction: the entries it folds, with their types, and its results' types."""
+
+    op: Any
+    refs: tuple[int, ...]
+    types: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+class PointRead(NamedTuple):
+    """A read at computed coordinates."""
+
+    op: Any
+    reads: tuple[int, ...]
+    types: tuple[str, ...]
+    ranks: tuple[int, ...]
+    coordinates: tuple[int, ...]  # numbers of coordinates
+
+
+class PointWrite(NamedTuple):
+    """A write at computed coordinates: entry `ref` into write 0."""
+
+    op: Any
+    ref: int
+    reads: tuple[int, ...]  # -1 where the operand is the target or the updates
+    types: tuple[str, ...]
+    ranks: tuple[int, ...]
+    coordinates: tuple[int, ...]
+
+
+class Loops(NamedTuple):
+    """One shape-erased kernel."""
+
+    template: str
+    lanes: int
+    outer: int  # axes around the vectors; of folds: kept axes around
+    inner: int  # folds: folded axes around the vectors
+    reads: tuple[Access, ...]
+    scalars: tuple[str, ...]
+    writes: tuple[tuple[int, Access], ...]
+    coordinates: tuple[Access, ...]
+    entries: tuple[tuple[Any, ...], ...]
+    folds: tuple[Fold, ...]
+    scatter: PointWrite | None
+    split: bool  # rows are cut into segments; folds into blocks
+    stream: int  # 1: prefetch, 2: and store past the caches
+
+
+def text(loops: Loops, name: str) -> str:
+    """The form as people read it."""
+    lines = [f"{name}: {loops.template} lanes={loops.lanes} outer={loops.outer}"]
+    if loops.folds:
+        lines[0] += f" inner={loops.inner}"
+    lines[0] += " split" * loops.split + " stream" * loops.stream
+    names: dict[int, str] = {}
+    for number, entry in enumerate(loops.entries):
+        names[number] = f"%{number}"
+        lines.append(f"  %{number} = {_entry_text(loops, entry)}")
+    for ref, access in loops.writes:
+        lines.append(f"  write {_access_text(access)} %{ref}")
+    for fold in loops.folds:
+        refs = " ".join(f"%{r}" for r in fold.refs)
+        results = " ".join(fold.results)
+        lines.append(f"  fold {fold.op!r} {refs} -> {results}")
+    if loops.scatter is not None:
+        lines.append(f"  scatter {loops.scatter.op.name} %{loops.scatter.ref}")
+    return "\n".join(lines)
+
+
+def _access_text(access: Access) -> str:
+    words = {"c": "contiguous", "b": "uniform", "s": "strided", "p": "point"}
+    terms = "".join(f" + start {t}" for t in access.terms)
+    return f"{access.type} {words[access.kind]}{terms}"
+
+
+def _entry_text(loops: Loops, entry: tuple[Any, ...]) -> str:
+    head = entry[0]
+    if head == "read":
+        return f"read {_access_text(loops.reads[entry[1]])}"
+    if head == "scalar":
+        return f"scalar {loops.scalars[entry[1]]}"
+    if head == "coordinate":
+        return f"coordinate {_access_text(loops.coordinates[entry[1]])}"
+    if head == "pick":
+        return f"pick %{entry[1]} {entry[2]}"
+    if head == "point":
+        return f"point {entry[1].op.name}"
+    return " ".join([repr(head), *[f"%{r}" for r in entry[1:]]])

@@ -1,0 +1,479 @@
+"""Lowering: a kernel of a plan becomes launches of shape-erased loops.
+
+In: a `Kernel` with its space. Out: `Launch`es: a `Loops`, the words that its function
+reads, and how many tasks it has. Axes of extent 1 vanish and axes that all accesses walk
+alike are merged, so that most kernels end up with one or two axes. A word that is a
+pointer or a run-time scalar is listed in `fixes` and filled in by the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tetrad._src.cpu import schedule
+from tetrad._src.cpu.literals import word_of
+from tetrad._src.cpu.loops import (
+    CONTIGUOUS,
+    FLAT,
+    FOLD_COLUMNS,
+    FOLD_ROWS,
+    ROWS,
+    SERIAL,
+    STRIDED,
+    UNIFORM,
+    Access,
+    Fold,
+    Loops,
+    PointRead,
+    PointWrite,
+)
+from tetrad._src.cpu.reduce import COLUMN_VECTORS, merge_states, state_types
+from tetrad._src.cpu.scalar import SIZE, type_of
+from tetrad._src.passes import trees
+from tetrad._src.passes.ir import COORDINATE, POINT, Kernel, Scalar, Term
+from tetrad._src.util import dtypes
+
+VALUE, SCRATCH, INPUT = range(3)  # what a fix refers to
+
+_types: dict[Any, str] = {}
+
+
+def element_type(dtype: Any) -> str:
+    """The compiler's name of a dtype; keys are 64-bit words."""
+    found = _types.get(dtype)
+    if found is None:
+        if type(dtype) is str:
+            return dtype
+        found = "u64" if dtypes.is_key(dtype) else type_of(dtype)
+        _types[dtype] = found
+    return found
+
+
+class Launch:
+    """One call of a kernel over `total` tasks, `chunk` at a time."""
+
+    __slots__ = ("loops", "words", "fixes", "total", "chunk", "work")
+
+    def __init__(self) -> None:
+        self.loops: Any = None  # a Loops, or the symbol of a hand-made kernel
+        self.words: list[int] = []
+        self.fixes: list[tuple[int, int, int, int]] = []  # position, what, id, offset
+        self.total = 0
+        self.chunk = 1
+        self.work = 0.0
+
+    def pointer(self, what: int, number: int, offset: int) -> None:
+        self.fixes.append((len(self.words), what, number, offset))
+        self.words.append(0)
+
+    def scalar(self, scalar: Scalar) -> None:
+        if scalar.position < 0:
+            self.words.extend(word_of(scalar.literal, scalar.dtype))
+            return
+        self.fixes.append((len(self.words), INPUT, scalar.position, 0))
+        self.words.append(0)
+
+    def terms(self, terms: tuple[Term, ...]) -> None:
+        for term in terms:
+            if type(term.source) is Scalar:
+                self.scalar(term.source)
+            else:
+                self.pointer(VALUE, term.source, 0)
+            self.words.append(term.limit)
+            self.words.append(term.stride)
+
+
+def _term_types(terms: tuple[Term, ...]) -> tuple[str, ...]:
+    return tuple([
+        element_type(t.dtype) if type(t.source) is Scalar else "*" + element_type(t.dtype)
+        for t in terms
+    ])
+
+
+class _Lowering:
+    """The parts of a kernel that all templates share."""
+
+    def __init__(self, kernel: Kernel, in_states: bool = False) -> None:
+        self.kernel = kernel
+        self.launch = Launch()
+        self.size = 1
+        for extent in kernel.space:
+            self.size *= extent
+        self.points = _point_reads(kernel)
+        maps = []
+        for number, read in enumerate(kernel.reads):
+            maps.append(None if number in self.points else read.strides)
+        for write in kernel.writes:
+            maps.append(write.strides)
+        self.coordinates = _coordinates(kernel)
+        for coordinate in self.coordinates:
+            maps.append(coordinate.strides)
+        self.maps: list[Any] = maps
+
+    def collapse(self, axes: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Merges neighbouring `axes` where all maps allow; extents and last axes."""
+        space, maps = self.kernel.space, self.maps
+        extents: list[int] = []
+        last: list[int] = []
+        for d in axes:
+            extent = space[d]
+            if extent == 1:
+                continue
+            if extents:
+                before = last[-1]
+                for strides in maps:
+                    if strides is not None and strides[before] != strides[d] * extent:
+                        break
+                else:
+                    extents[-1] *= extent
+                    last[-1] = d
+                    continue
+            extents.append(extent)
+            last.append(d)
+        return extents, last
+
+    def accesses(
+        self, vector: int, length: int
+    ) -> tuple[
+        tuple[Access, ...],
+        tuple[tuple[int, Access], ...],
+        tuple[Access, ...],
+    ]:
+        """The classes of all accesses along axis `vector` (-1: extent 1)."""
+        kernel = self.kernel
+        one = vector < 0 or length == 1
+        reads = []
+        for number, read in enumerate(kernel.reads):
+            dtype = kernel_read_type(kernel, number)
+            if number in self.points:
+                reads.append(Access(dtype, "p", ()))
+                continue
+            stride = 1 if one else read.strides[vector]
+            reads.append(Access(dtype, _class(stride), _term_types(read.terms)))
+        writes = []
+        for write in kernel.writes:
+            stride = 1 if one else write.strides[vector]
+            type = element_type(kernel.dtypes[write.ref])
+            access = Access(type, _class(stride), _term_types(write.terms))
+            writes.append((write.ref, access))
+        for scatter in kernel.scatters:
+            type = element_type(kernel.dtypes[scatter.ref])
+            writes.append((-1, Access(type, "p", ())))
+        counts = []
+        for coordinate in self.coordinates:
+            stride = 0 if one else coordinate.strides[vector]
+            type = "i64" if coordinate.dtype is None else element_type(coordinate.dtype)
+            counts.append(Access(type, _class(stride), _term_types(coordinate.terms)))
+        return tuple(reads), tuple(writes), tuple(counts)
+
+    def common_words(self, avals: Sequence[Any]) -> None:
+        kernel, launch = self.kernel, self.launch
+        for number, read in enumerate(kernel.reads):
+            size = SIZE[kernel_read_type(kernel, number)]
+            launch.pointer(*_place(read.value), read.offset * size)
+            launch.terms(read.terms)
+        for scalar in kernel.scalars:
+            launch.scalar(scalar)
+        for write in kernel.writes:
+            size = SIZE[element_type(kernel.dtypes[write.ref])]
+            launch.pointer(*_place(write.value), write.offset * size)
+            launch.terms(write.terms)
+        for scatter in kernel.scatters:
+            launch.pointer(VALUE, scatter.value, 0)
+        for coordinate in self.coordinates:
+            launch.words.append(coordinate.offset)
+            launch.terms(coordinate.terms)
+        shapes = {n: avals[kernel.reads[n].value] for n in self.points}
+        for scatter in kernel.scatters:
+            shapes[1000] = avals[scatter.value]
+        for number in sorted(shapes):
+            launch.words.extend(shapes[number].shape)
+            launch.words.extend(shapes[number].strides)
+
+    def strides(self, axes: Sequence[int], vector: int, accesses: list[Access]) -> None:
+        words = self.launch.words
+        for strides, access in zip(self.maps, accesses):
+            if strides is None:
+                continue
+            for d in axes:
+                words.append(strides[d])
+            if access.kind == STRIDED:
+                words.append(strides[vector])
+
+    def entries(self) -> tuple[tuple[Any, ...], ...]:
+        """Entries with numbers of coordinates in place of the coordinates."""
+        found = []
+        number = 0
+        for entry in self.kernel.entries:
+            if entry[0] == COORDINATE:
+                entry = (COORDINATE, number)
+                number += 1
+            elif entry[0] == POINT:
+                _, op, reads, operands, coordinates = entry
+                taken = tuple(range(number, number + len(coordinates)))
+                number += len(coordinates)
+                types = tuple([element_type(dtype) for dtype, _ in operands])
+                ranks = tuple([rank for _, rank in operands])
+                entry = (POINT, PointRead(op, reads, types, ranks, taken))
+            found.append(entry)
+        return tuple(found)
+
+
+def _place(value: Any) -> tuple[int, int]:
+    """Values are numbers; scratch memory of a kernel is written ("scratch", n)."""
+    if type(value) is int:
+        return VALUE, value
+    return SCRATCH, value[1]
+
+
+def kernel_read_type(kernel: Kernel, number: int) -> str:
+    return element_type(kernel.reads[number].dtype)
+
+
+def _class(stride: int) -> str:
+    return CONTIGUOUS if stride == 1 else UNIFORM if stride == 0 else STRIDED
+
+
+def _point_reads(kernel: Kernel) -> set[int]:
+    found: set[int] = set()
+    for entry in kernel.entries:
+        if entry[0] == POINT:
+            found.update(entry[2])
+    for scatter in kernel.scatters:
+        found.update([x[0] for x in scatter.operands if x is not None])
+    return found
+
+
+def _coordinates(kernel: Kernel) -> list[Any]:
+    found: list[Any] = []
+    for entry in kernel.entries:
+        if entry[0] == COORDINATE:
+            found.append(entry[1])
+        elif entry[0] == POINT:
+            found.extend(entry[4])
+    for scatter in kernel.scatters:
+        found.extend(scatter.coordinates)
+    return found
+
+
+def lower(kernel: Kernel, avals: Sequence[Any]) -> tuple[list[Launch], list[int]]:
+    """The launches of a kernel, and the bytes of each piece of scratch memory."""
+    low = _Lowering(kernel)
+    if kernel.reductions:
+        return _lower_fold(low, avals)
+    if low.size == 0:
+        return [], []
+    return [_lower_map(low, avals)], []
+
+
+def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
+    kernel, launch = low.kernel, low.launch
+    extents, last = low.collapse(range(len(kernel.space)))
+    vector = last[-1] if last else -1
+    length = extents[-1] if extents else 1
+    reads, writes, counts = low.accesses(vector, length)
+    ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
+    launch.work = ns * low.size
+    low.common_words(avals)
+    scatter = None
+    if kernel.scatters:
+        template = SERIAL
+        scatter = _point_write(low)
+        launch.work = 4.0 * low.size
+    else:
+        flat = len(extents) <= 1 and not kernel.ragged and not low.points
+        template = FLAT if flat else ROWS
+    split = False
+    stream = 0
+    if template == FLAT:
+        launch.total, launch.chunk = length, schedule.flat_chunk(ns)
+        outputs = sum([SIZE[a.type] for _, a in writes]) * length
+        if outputs + sum([SIZE[a.type] for a in reads]) * length > schedule.STREAM_BYTES:
+            stream = 2 if outputs >= schedule.AROUND_BYTES else 1
+    else:
+        launch.words.extend(extents[:-1])
+        launch.words.append(length)
+        rows = low.size // length
+        launch.total = rows
+        launch.chunk = schedule.task_chunk(length, ns)
+        segment = schedule.segment(length)
+        if template == SERIAL:
+            launch.chunk = rows
+        elif segment < length:
+            split = True
+            pieces = -(-length // segment)
+            launch.words.extend((pieces, segment))
+            launch.total = rows * pieces
+            launch.chunk = schedule.task_chunk(segment, ns)
+    accesses = [*reads, *[a for _, a in writes if a.kind != "p"], *counts]
+    low.strides(last[:-1] if template != FLAT else (), vector, accesses)
+    launch.loops = Loops(
+        template,
+        schedule.lanes(kernel.wide),
+        0 if template == FLAT else max(len(extents) - 1, 0),
+        0,
+        reads,
+        tuple([element_type(s.dtype) for s in kernel.scalars]),
+        writes,
+        counts,
+        low.entries(),
+        (),
+        scatter,
+        split,
+        stream,
+    )
+    return launch
+
+
+def _point_write(low: _Lowering) -> PointWrite:
+    scatter = low.kernel.scatters[0]
+    ranks = []
+    reads = []
+    types = []
+    target = element_type(low.kernel.dtypes[scatter.ref])
+    for operand in scatter.operands:
+        if operand is None:
+            reads.append(-1)
+            types.append(target)
+            ranks.append(scatter.rank)
+        else:
+            reads.append(operand[0])
+            types.append(element_type(operand[1]))
+            ranks.append(operand[2])
+    first = len(low.coordinates) - len(scatter.coordinates)
+    taken = tuple(range(first, len(low.coordinates)))
+    return PointWrite(
+        scatter.op, scatter.ref, tuple(reads), tuple(types), tuple(ranks), taken
+    )
+
+
+# ---------------------------------------------------------------------------- folds
+
+
+def _lower_fold(
+    low: _Lowering, avals: Sequence[Any]
+) -> tuple[list[Launch], list[int]]:
+    kernel, launch = low.kernel, low.launch
+    axes = kernel.reductions[0].axes
+    form = trees.tree(kernel.space, axes)
+    if form.outputs == 0:
+        return [], []
+    rows = form.kind == trees.ROWS
+    kept, kept_last = low.collapse(form.kept)
+    folded, folded_last = low.collapse(form.outer)
+    vector = form.inner[-1] if form.inner else -1
+    reads, writes, counts = low.accesses(vector, form.length)
+    folds = _folds(kernel)
+    ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
+    launch.work = ns * low.size
+    low.common_words(avals)
+    split = form.blocks > 1 or (rows and not form.kept)
+    scratch, states = _fold_words(low, folds, form, split)
+    words = launch.words
+    words.extend(kept)
+    words.extend(folded)
+    words.extend((form.length, form.count))
+    by_output = rows and form.outputs < 16
+    if rows:
+        per_task = min(form.run, form.count) * min(form.segment, form.length)
+        launch.total = form.outputs * form.blocks
+        if split:
+            segments = -(-form.length // form.segment)
+            words.extend((form.run, form.segment, segments, form.blocks))
+            words.extend((form.blocks, 1) if by_output else (1, form.outputs))
+    else:
+        lanes = schedule.lanes(kernel.wide)
+        strips = -(-form.length // (COLUMN_VECTORS * lanes))
+        words.append(strips)
+        per_task = min(form.run, form.count) * COLUMN_VECTORS * lanes
+        launch.total = form.outputs // form.length * strips * form.blocks
+        if split:
+            words.extend((form.run, form.blocks, form.outputs))
+    launch.chunk = schedule.task_chunk(per_task, ns)
+    accesses = [*reads, *[a for _, a in writes], *counts]
+    low.strides([*kept_last, *folded_last], vector, accesses)
+    launch.loops = Loops(
+        FOLD_ROWS if rows else FOLD_COLUMNS,
+        schedule.lanes(kernel.wide),
+        len(kept),
+        len(folded),
+        reads,
+        tuple([element_type(s.dtype) for s in kernel.scalars]),
+        writes,
+        counts,
+        low.entries(),
+        folds,
+        None,
+        split,
+        0,
+    )
+    launches = [launch]
+    if form.blocks > 1:
+        launches += _merge_launches(kernel, folds, form, by_output, states, scratch)
+    return launches, scratch
+
+
+def _folds(kernel: Kernel) -> tuple[Fold, ...]:
+    found = []
+    for reduction in kernel.reductions:
+        types = tuple([element_type(kernel.dtypes[ref]) for ref in reduction.refs])
+        results = tuple([element_type(dtype) for dtype in reduction.dtypes])
+        found.append(Fold(reduction.op, reduction.refs, types, results))
+    return tuple(found)
+
+
+def _fold_words(
+    low: _Lowering, folds: tuple[Fold, ...], form: trees.Tree, split: bool
+) -> tuple[list[int], list[list[int]]]:
+    """Pointers of results and of stored states; the scratch memory for these."""
+    launch = low.launch
+    scratch: list[int] = []
+    states: list[list[int]] = []
+    for reduction, fold in zip(low.kernel.reductions, folds):
+        for value in reduction.values:
+            launch.pointer(*_place(value), 0)
+        numbers = []
+        for type in state_types(fold):
+            if form.blocks > 1:
+                numbers.append(len(scratch))
+                launch.pointer(SCRATCH, len(scratch), 0)
+                scratch.append(form.blocks * form.outputs * SIZE[type])
+            else:
+                launch.words.append(0)
+        states.append(numbers)
+    return scratch, states
+
+
+def _merge_launches(
+    kernel: Kernel,
+    folds: tuple[Fold, ...],
+    form: trees.Tree,
+    by_output: bool,
+    states: list[list[int]],
+    scratch: list[int],
+) -> list[Launch]:
+    """The second fold, over the states of blocks."""
+    if by_output:
+        space, axes = (form.outputs, form.blocks), (1,)
+    else:
+        space, axes = (form.blocks, form.outputs), (0,)
+    merging = Kernel(space)
+    merging.axes = axes
+    for reduction, fold, numbers in zip(kernel.reductions, folds, states):
+        merging.add_states(
+            merge_states(fold.op, fold.types),
+            [("scratch", n) for n in numbers],
+            list(state_types(fold)),
+            axes,
+            reduction,
+        )
+    merging.wide = kernel.wide
+    merging.cost = kernel.cost
+    launches, more = _lower_fold(_Lowering(merging), ())
+    if more:
+        raise NotImplementedError(
+            "a reduction of more than 10^8 elements to few results; reduce one axis"
+            " at a time"
+        )
+    return launches

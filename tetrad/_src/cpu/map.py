@@ -1,0 +1,89 @@
+"""Templates without reductions: one flat range, rows of an array, and element by element.
+
+`flat`: the launch counts elements; chunks are multiples of the vector length, and the
+last vector may reach into the padding behind our own buffers, so there is no tail.
+`rows`: the launch counts rows, or segments of rows; the last vector of a row is masked.
+`serial`: the launch is one piece; elements are visited in order, one at a time.
+"""
+
+from __future__ import annotations
+
+from tetrad._src.cpu import points
+from tetrad._src.cpu.body import Body
+from tetrad._src.cpu.llvm import Writer
+from tetrad._src.cpu.loops import FLAT, Loops
+
+
+def write_map(loops: Loops) -> Writer:
+    """The kernel of a map."""
+    writer = Writer(loops.lanes)
+    body = Body(writer, loops)
+    if loops.template == FLAT:
+        _flat(writer, body)
+    else:
+        _rows(writer, body)
+    return writer
+
+
+def _flat(w: Writer, body: Body) -> None:
+    body.read_strides(0)
+    body.hoist(body.root)
+    loop = w.begin("%lo", "%hi", w.lanes)
+    values = body.vector(body.root, loop.index, None, body.loops.stream > 0)
+    body.write(body.root, values, loop.index, None)
+    w.end(loop)
+    if body.loops.stream == 2:
+        _fence(w)
+
+
+def _fence(w: Writer) -> None:
+    """Stores around the caches are complete only after a fence."""
+    w.line("fence seq_cst")
+
+
+def _rows(w: Writer, body: Body) -> None:
+    loops = body.loops
+    extents = [w.word() for _ in range(loops.outer)]
+    length = w.word()
+    count, segment = "1", length
+    if loops.split:
+        count, segment = w.word(), w.word()
+    body.read_strides(loops.outer)
+    task = w.begin("%lo", "%hi", 1)
+    number, first, last = task.index, "0", length
+    if loops.split:
+        number = w.i("udiv", task.index, count)
+        part = w.i("sub", task.index, w.i("mul", number, count))
+        first = w.i("mul", part, segment)
+        last = w.smaller(w.i("add", first, segment), length)
+    index = body.split(number, extents)
+    row = body.place(body.root, index, range(loops.outer))
+    body.hoist(row)
+    whole = w.i("add", first, w.i("and", w.i("sub", last, first), -w.lanes))
+    main = w.begin(first, whole, w.lanes)
+    body.write(row, body.vector(row, main.index, None), main.index, None)
+    w.end(main)
+    with w.when(w.less(whole, last)):
+        mask = w.mask(w.i("sub", last, whole))
+        body.write(row, body.vector(row, whole, mask), whole, mask)
+    w.end(task)
+
+
+def write_serial(loops: Loops) -> Writer:
+    """The kernel of a scatter: one element after the other."""
+    w = Writer(1)
+    body = Body(w, loops)
+    extents = [w.word() for _ in range(loops.outer)]
+    length = w.word()
+    body.read_strides(loops.outer)
+    task = w.begin("%lo", "%hi", 1)
+    index = body.split(task.index, extents)
+    row = body.place(body.root, index, range(loops.outer))
+    body.hoist(row)
+    loop = w.begin("0", length, 1)
+    values = body.vector(row, loop.index, None)
+    assert loops.scatter is not None
+    points.write(body, row, values[loops.scatter.ref], loop.index)
+    w.end(loop)
+    w.end(task)
+    return w

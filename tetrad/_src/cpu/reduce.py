@@ -1,0 +1,392 @@
+"""Templates of reductions: along rows, and down columns.
+
+Both visit the kept axes around the vectors in tasks, cut further into blocks if `split`
+says so. A block that is not the only one of its result stores its state; a second fold,
+over states (`MergeStates`), gives the result. What else the kernel computes is written
+on the way.
+
+Words after the common ones: per fold the pointers of its results, then those of its
+stored states; the extents of kept axes, then of folded axes; then the numbers of
+`passes.trees.Tree`; then two strides of stored states; then strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tetrad._src.cpu.body import Body, Row
+from tetrad._src.cpu.llvm import Writer
+from tetrad._src.cpu.loops import Fold, Loops
+from tetrad._src.cpu.scalar import Block, Value
+
+UNROLL = 4  # independent accumulators along a row
+COLUMN_VECTORS = 4  # vectors side by side down columns
+FOLD = 64  # rows that a column adds before it adds to its total
+
+State = list[Value]
+
+
+class MergeStates:
+    """The fold of states that `op` left, as a fold of its own."""
+
+    name = "merge"
+
+    def __init__(self, op: Any, types: tuple[str, ...]) -> None:
+        self.op = op
+        self.types = types  # of the elements that were folded first
+
+    def __repr__(self) -> str:
+        return f"merge[{self.op!r}]"
+
+
+_merges: dict[Any, MergeStates] = {}
+
+
+def merge_states(op: Any, types: tuple[str, ...]) -> MergeStates:
+    """The one `MergeStates` of an operation, so that kernels are found again."""
+    if type(op) is MergeStates:
+        return op
+    found = _merges.get((op, types))
+    if found is None:
+        found = _merges.setdefault((op, types), MergeStates(op, types))
+    return found
+
+
+_state_types: dict[Any, tuple[str, ...]] = {}
+
+
+def state_types(fold: Fold) -> tuple[str, ...]:
+    """The types of the state of a fold."""
+    key = (fold.op, fold.types)
+    found = _state_types.get(key)
+    if found is None:
+        block = Block(1, "x")
+        found = tuple([v.type for v in Folder(block, fold).initial()])
+        _state_types[key] = found
+    return found
+
+
+class Folder:
+    """The rules of one fold, over states that are lists of values."""
+
+    def __init__(self, block: Any, fold: Fold) -> None:
+        self.block = block
+        self.fold = fold
+        op = fold.op
+        self.merging = type(op) is MergeStates
+        self.base = op.op if self.merging else op
+        types = op.types if self.merging else fold.types
+        self.type: Any = types[0] if len(types) == 1 else types
+        self.one = False
+
+    def initial(self) -> State:
+        state = self.base.initial(self.block, self.type)
+        self.one = isinstance(state, Value)
+        return [state] if self.one else list(state)
+
+    def _in(self, state: State) -> Any:
+        return state[0] if self.one else tuple(state)
+
+    def _out(self, state: Any) -> State:
+        return [state] if isinstance(state, Value) else list(state)
+
+    def step(self, state: State, xs: Sequence[Value], index: Any) -> State:
+        if self.merging:
+            return self.merge(state, list(xs))
+        x = xs[0] if len(xs) == 1 else tuple(xs)
+        return self._out(self.base.step(self.block, self._in(state), x, index))
+
+    def merge(self, state: State, other: State) -> State:
+        merged = self.base.merge(self.block, self._in(state), self._in(other))
+        return self._out(merged)
+
+    def finish(self, state: State) -> State:
+        if self.base.finish is None:
+            return state
+        return self._out(self.base.finish(self.block, self._in(state)))
+
+
+class _Folds:
+    """All folds of a kernel: pointers, and states as one flat list of registers."""
+
+    def __init__(self, w: Writer, loops: Loops) -> None:
+        self.w = w
+        self.loops = loops
+        self.folders = [Folder(w, fold) for fold in loops.folds]
+        self.results: list[list[str]] = []
+        self.states: list[list[str]] = []
+        self.types: list[list[str]] = []
+        for fold, folder in zip(loops.folds, self.folders):
+            self.types.append([v.type for v in folder.initial()])
+            self.results.append([w.word("ptr") for _ in fold.results])
+            self.states.append([w.word("ptr") for _ in self.types[-1]])
+
+    def start(self) -> list[State]:
+        return [folder.initial() for folder in self.folders]
+
+    def carried(self, sets: Sequence[list[State]]) -> list[tuple[str, str]]:
+        """Registers of states, with their LLVM types, for a loop to carry."""
+        w = self.w
+        return [
+            (w.register(value.type), part)
+            for states in sets
+            for state in states
+            for value in state
+            for part in value.parts
+        ]
+
+    def renamed(self, sets: Sequence[list[State]], refs: Sequence[str]) -> Any:
+        """The same states in other registers."""
+        names = iter(refs)
+        return [
+            [
+                [
+                    Value(self.w, *_take(names, value))  # type: ignore[misc]
+                    for value in state
+                ]
+                for state in states
+            ]
+            for states in sets
+        ]
+
+    def step(
+        self, states: list[State], values: dict[int, Any], index: str, mask: Any
+    ) -> list[State]:
+        """Folds one vector in; lanes outside the mask keep their state."""
+        w = self.w
+        result = []
+        for folder, state in zip(self.folders, states):
+            start = len(w.lines)
+            at = w.binary("add", w.broadcast(index, "i64"), w.lane_index("i64"))
+            made = len(w.lines)
+            xs = [values[ref] for ref in folder.fold.refs]
+            new = folder.step(state, xs, at)
+            if not any([f"{at.ref}," in s or s.endswith(at.ref) for s in w.lines[made:]]):
+                del w.lines[start:made]
+            if mask is not None:
+                new = [w.select(mask, a, b) for a, b in zip(new, state)]
+            result.append(new)
+        return result
+
+    def step_rows(
+        self, states: list[State], values: dict[int, Any], index: str, mask: Any
+    ) -> list[State]:
+        """As `step`, where all lanes have the same index."""
+        w = self.w
+        result = []
+        for folder, state in zip(self.folders, states):
+            start = len(w.lines)
+            at = w.broadcast(index, "i64")
+            made = len(w.lines)
+            xs = [values[ref] for ref in folder.fold.refs]
+            new = folder.step(state, xs, at)
+            if not any([f"{at.ref}," in s or s.endswith(at.ref) for s in w.lines[made:]]):
+                del w.lines[start:made]
+            result.append(new)
+        return result
+
+    def merge(self, states: list[State], others: list[State]) -> list[State]:
+        return [
+            folder.merge(state, other)
+            for folder, state, other in zip(self.folders, states, others)
+        ]
+
+    def across(self, states: list[State]) -> list[State]:
+        """All lanes of each state merged, as scalars."""
+        w = self.w
+        half = w.lanes // 2
+        while half:
+            order = [(lane + half) % w.lanes for lane in range(w.lanes)]
+            moved = [[w.shuffled(v, order) for v in state] for state in states]
+            states = self.merge(states, moved)
+            half //= 2
+        return [[w.lane(v, 0) for v in state] for state in states]
+
+    def store_results(self, states: list[State], at: str, mask: Any = None) -> None:
+        w = self.w
+        for folder, state, pointers in zip(self.folders, states, self.results):
+            for value, pointer in zip(folder.finish(state), pointers):
+                w.store(value, w.point_to(pointer, at, value.type), mask)
+
+    def store_states(self, states: list[State], at: str, mask: Any = None) -> None:
+        w = self.w
+        for state, pointers in zip(states, self.states):
+            for value, pointer in zip(state, pointers):
+                w.store(value, w.point_to(pointer, at, value.type), mask)
+
+
+def _take(names: Any, value: Value) -> tuple[Any, ...]:
+    ref = next(names)
+    if value.imag:
+        return ref, value.type, next(names)
+    return ref, value.type
+
+
+def write_rows(loops: Loops) -> Writer:
+    """Vectors run along folded axes."""
+    w = Writer(loops.lanes)
+    body = Body(w, loops)
+    folds = _Folds(w, loops)
+    kept = [w.word() for _ in range(loops.outer)]
+    folded = [w.word() for _ in range(loops.inner)]
+    length, count = w.word(), w.word()
+    if loops.split:
+        run, segment, segments, blocks = w.word(), w.word(), w.word(), w.word()
+        by_output, by_block = w.word(), w.word()
+    body.read_strides(loops.outer + loops.inner)
+    task = w.begin("%lo", "%hi", 1)
+    output, first, last, low, high = task.index, "0", length, "0", count
+    if loops.split:
+        output = w.i("udiv", task.index, blocks)
+        block = w.i("sub", task.index, w.i("mul", output, blocks))
+        runs = w.i("udiv", block, segments)
+        part = w.i("sub", block, w.i("mul", runs, segments))
+        low = w.i("mul", runs, run)
+        high = w.smaller(w.i("add", low, run), count)
+        first = w.i("mul", part, segment)
+        last = w.smaller(w.i("add", first, segment), length)
+    row = body.place(body.root, body.split(output, kept), range(loops.outer))
+    states = _walk_rows(w, body, folds, row, folded, (low, high), (first, last), length)
+    merged = folds.across(states)
+    with w.one_lane():
+        if not loops.split:
+            folds.store_results(merged, output)
+        else:
+            single = w.raw(f"icmp eq i64 {blocks}, 1")
+            place = w.i("mul", output, by_output)
+            place = w.i("add", place, w.i("mul", block, by_block))
+            w.choose(
+                single,
+                lambda: folds.store_results(merged, output),
+                lambda: folds.store_states(merged, place),
+            )
+    w.end(task)
+    return w
+
+
+def _walk_rows(
+    w: Writer,
+    body: Body,
+    folds: _Folds,
+    row: Row,
+    folded: list[str],
+    rows: tuple[str, str],
+    part: tuple[str, str],
+    length: str,
+) -> list[State]:
+    """The states of one block, still one per lane."""
+    loops = body.loops
+    first, last = part
+    sets = [folds.start() for _ in range(UNROLL)]
+    outer = None
+    if folded:
+        outer = w.begin(rows[0], rows[1], 1, folds.carried(sets))
+        sets = folds.renamed(sets, outer.carried)
+        index = body.split(outer.index, folded)
+        axes = range(loops.outer, loops.outer + loops.inner)
+        row = body.place(row, index, axes)
+        origin = w.i("mul", outer.index, length)
+    else:
+        origin = "0"
+    body.hoist(row)
+    step = UNROLL * w.lanes
+    whole = w.i("add", first, w.i("and", w.i("sub", last, first), -step))
+    main = w.begin(first, whole, step, folds.carried(sets))
+    sets = folds.renamed(sets, main.carried)
+    new = []
+    for number in range(UNROLL):
+        at = w.i("add", main.index, number * w.lanes)
+        values = body.vector(row, at, None, prefetch=True)
+        body.write(row, values, at, None)
+        new.append(folds.step(sets[number], values, w.i("add", origin, at), None))
+    w.end(main, [ref for _, ref in folds.carried(new)])
+    tail = w.begin(whole, last, w.lanes, folds.carried(sets[:1]))
+    head = folds.renamed(sets[:1], tail.carried)[0]
+    mask = w.mask(w.i("sub", last, tail.index))
+    values = body.vector(row, tail.index, mask)
+    body.write(row, values, tail.index, mask)
+    after = folds.step(head, values, w.i("add", origin, tail.index), mask)
+    w.end(tail, [ref for _, ref in folds.carried([after])])
+    sets = [head, *sets[1:]]
+    if outer is not None:
+        refs = [ref for _, ref in folds.carried(sets)]
+        w.end(outer, refs)
+        sets = folds.renamed(sets, outer.carried)
+    while len(sets) > 1:
+        sets = [folds.merge(a, b) for a, b in zip(sets[::2], sets[1::2])]
+    return sets[0]  # type: ignore[no-any-return]
+
+
+def write_columns(loops: Loops) -> Writer:
+    """Vectors run along a kept axis; each lane folds in sequence."""
+    w = Writer(loops.lanes)
+    body = Body(w, loops)
+    folds = _Folds(w, loops)
+    kept = [w.word() for _ in range(loops.outer)]
+    folded = [w.word() for _ in range(loops.inner)]
+    length, count, strips = w.word(), w.word(), w.word()
+    run, blocks = count, "1"
+    if loops.split:
+        run, blocks, by_block = w.word(), w.word(), w.word()
+    body.read_strides(loops.outer + loops.inner)
+    task = w.begin("%lo", "%hi", 1)
+    number, low, high, block = task.index, "0", count, "0"
+    if loops.split:
+        number = w.i("udiv", task.index, blocks)
+        block = w.i("sub", task.index, w.i("mul", number, blocks))
+        low = w.i("mul", block, run)
+        high = w.smaller(w.i("add", low, run), count)
+    outer = w.i("udiv", number, strips)
+    strip = w.i("sub", number, w.i("mul", outer, strips))
+    first = w.i("mul", strip, COLUMN_VECTORS * w.lanes)
+    row = body.place(body.root, body.split(outer, kept), range(loops.outer))
+    columns, masks = [], []
+    for vector in range(COLUMN_VECTORS):
+        at = w.i("add", first, vector * w.lanes)
+        columns.append(at)
+        masks.append(w.mask(w.larger(w.i("sub", length, at), "0")))
+    totals = _walk_columns(w, body, folds, row, folded, (low, high), columns, masks)
+    base = w.i("mul", outer, length)
+    for at, mask, states in zip(columns, masks, totals):
+        place = w.i("add", base, at)
+        if not loops.split:
+            folds.store_results(states, place, mask)
+        else:
+            beside = w.i("add", place, w.i("mul", block, by_block))
+            folds.store_states(states, beside, mask)
+    w.end(task)
+    return w
+
+
+def _walk_columns(
+    w: Writer,
+    body: Body,
+    folds: _Folds,
+    row: Row,
+    folded: list[str],
+    rows: tuple[str, str],
+    columns: list[str],
+    masks: list[Value],
+) -> list[list[State]]:
+    """The states of a strip of columns."""
+    loops = body.loops
+    axes = range(loops.outer, loops.outer + loops.inner)
+    totals = [folds.start() for _ in columns]
+    group = w.begin(rows[0], rows[1], FOLD, folds.carried(totals))
+    totals = folds.renamed(totals, group.carried)
+    end = w.smaller(w.i("add", group.index, FOLD), rows[1])
+    sets = [folds.start() for _ in columns]
+    inner = w.begin(group.index, end, 1, folds.carried(sets))
+    sets = folds.renamed(sets, inner.carried)
+    here = body.place(row, body.split(inner.index, folded), axes)
+    body.hoist(here)
+    new = []
+    for at, mask, states in zip(columns, masks, sets):
+        values = body.vector(here, at, mask)
+        body.write(here, values, at, mask)
+        new.append(folds.step_rows(states, values, inner.index, None))
+    w.end(inner, [ref for _, ref in folds.carried(new)])
+    merged = [folds.merge(total, states) for total, states in zip(totals, sets)]
+    w.end(group, [ref for _, ref in folds.carried(merged)])
+    return totals

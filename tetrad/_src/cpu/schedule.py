@@ -1,0 +1,42 @@
+"""How kernels are cut into pieces of work, and what they do with the caches.
+
+Everything here follows from extents and from what a kernel does, never from the number
+of threads: a chunk is what one thread takes at a time.
+"""
+
+from __future__ import annotations
+
+from tetrad._src.cpu import engine
+
+CHUNK = 32768  # elements of a light kernel in one chunk
+TASK_NS = 10_000.0  # a chunk should take about this long
+STREAM_BYTES = 4 << 20  # prefetch from here on
+AROUND_BYTES = 48 << 20  # outputs from here on are stored around the caches
+LINE = 128  # elements: chunks of a flat range are multiples of this
+
+
+def lanes(wide: bool) -> int:
+    """Elements per vector of a kernel, `wide` if it has 64-bit registers."""
+    bits = engine.vector_bits()
+    return bits // 64 if wide else bits // 32
+
+
+def nanoseconds(cost: float, streams: int) -> float:
+    """Estimated time of one element on one thread."""
+    return 0.03 * streams + 0.011 * cost
+
+
+def flat_chunk(ns: float) -> int:
+    """Elements per chunk of a flat range."""
+    wanted = int(TASK_NS / ns)
+    return max(2048, min(CHUNK, wanted // LINE * LINE))
+
+
+def task_chunk(elements: int, ns: float) -> int:
+    """Tasks of `elements` elements per chunk."""
+    return max(1, flat_chunk(ns) // max(elements, 1))
+
+
+def segment(length: int) -> int:
+    """Elements of one piece of a long row of a map."""
+    return CHUNK if length > 2 * CHUNK else length

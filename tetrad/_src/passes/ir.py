@@ -1,0 +1,211 @@
+"""The Plan: what runs, in which order, before anybody decides where values live.
+
+    Plan      ::= inputs Step* outputs                 values are numbered; inputs first
+    Step      ::= Kernel | Call | Copy
+    Kernel    ::= space Entry* Write* Reduction* Scatter*
+    Entry     ::= read Read | scalar Scalar | coordinate Coordinate
+                | Op ref*                              out[i] = op(x[i], …)
+                | pick ref n                           output n of an op with several
+                | point Op value* Coordinate*          a read at computed coordinates
+    Read      ::= value strides offset Start*          element offset + Σ strides·i
+    Scalar    ::= input n | literal x
+    Write     ::= ref value strides offset Start*
+    Reduction ::= Op refs axes values
+    Scatter   ::= Op ref value values Coordinate*      writes at computed coordinates
+    Call      ::= name parameters Read* values         a kernel made by hand
+    Copy      ::= value value                          unless both are one buffer
+
+A kernel visits every point of its space (a tuple of extents) once and evaluates its
+entries there; `ref` is the position of an entry. Strides and offsets count elements.
+Start terms add run-time offsets: the value of a scalar, clamped to 0..limit, times a
+stride. Two kernels of one plan may touch the same value only in the order of steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tetrad._src.core.avals import Aval, dense_strides
+from tetrad._src.core.op import Op
+
+Strides = tuple[int, ...]
+Shape = tuple[int, ...]
+
+
+class Scalar(NamedTuple):
+    """A rank-0 operand that travels as a word: input `position`, or a literal."""
+
+    position: int  # input number, or -1 for a literal
+    literal: Any
+    dtype: Any
+
+
+class Term(NamedTuple):
+    """Part of a run-time offset: clamp(source, 0, limit) · stride elements.
+
+    `source` is a Scalar, or the number of a rank-0 value in memory.
+    """
+
+    source: Any
+    dtype: Any
+    limit: int
+    stride: int
+
+
+class Read(NamedTuple):
+    """An affine view of a value in memory."""
+
+    value: Any  # a number; in kernels that lowering adds, also ("scratch", n)
+    dtype: Any
+    strides: Strides
+    offset: int
+    terms: tuple[Term, ...]
+
+
+class Coordinate(NamedTuple):
+    """An affine function of the point: offset + Σ strides·i, as numbers of `dtype`."""
+
+    strides: Strides
+    offset: int
+    dtype: Any  # None: an i64 coordinate of a point
+    terms: tuple[Term, ...]
+
+
+class Write(NamedTuple):
+    """Entry `ref` goes to elements offset + Σ strides·i of a value."""
+
+    ref: int
+    value: int
+    strides: Strides
+    offset: int
+    terms: tuple[Term, ...]
+
+
+class Reduction(NamedTuple):
+    """A fold of entries over `axes` of the space, giving `values`."""
+
+    op: Any
+    refs: tuple[int, ...]
+    axes: tuple[int, ...]
+    values: tuple[int, ...]
+    dtypes: tuple[Any, ...]  # of the values
+
+
+class Scatter(NamedTuple):
+    """Entry `ref` is combined into `value` at the point that `op` computes."""
+
+    op: Op
+    ref: int
+    value: int
+    rank: int  # of the target
+    operands: tuple[Any, ...]  # per operand of the op: (read, dtype, rank), or None
+    coordinates: tuple[Coordinate, ...]
+
+
+READ = "read"
+SCALAR = "scalar"
+COORDINATE = "coordinate"
+PICK = "pick"
+POINT = "point"
+
+
+class Kernel:
+    """One fused loop over a space."""
+
+    __slots__ = (
+        "space", "entries", "dtypes", "reads", "scalars", "writes", "reductions",
+        "scatters", "axes", "flat", "ragged", "memo", "splat", "wide", "cost", "places",
+    )
+
+    def __init__(self, space: Shape) -> None:
+        self.space = space
+        self.entries: list[tuple[Any, ...]] = []
+        self.dtypes: list[Any] = []  # of the entries
+        self.reads: list[Read] = []
+        self.scalars: list[Scalar] = []
+        self.writes: list[Write] = []
+        self.reductions: list[Reduction] = []
+        self.scatters: list[Scatter] = []
+        self.axes: Shape | None = None  # reduced axes, if there are reductions
+        self.flat = False  # must be walked as one flat range
+        self.ragged = False  # writes parts of values; takes no reductions
+        self.memo: dict[Any, int] = {}
+        self.places: dict[Any, int] = {}  # Read or Scalar -> its number
+        self.splat: tuple[Any, ...] = ()
+        self.wide = False  # some entry has 64-bit registers
+        self.cost = 0.0
+
+    def enter(self, entry: tuple[Any, ...], dtype: Any) -> int:
+        """Appends an entry; its number."""
+        self.entries.append(entry)
+        self.dtypes.append(dtype)
+        return len(self.entries) - 1
+
+    def add_states(
+        self,
+        op: Any,
+        places: list[Any],
+        dtypes: list[Any],
+        axes: Shape,
+        reduction: Reduction,
+    ) -> None:
+        """A second fold over dense states of the first one."""
+        refs = []
+        for place, dtype in zip(places, dtypes):
+            self.reads.append(Read(place, dtype, dense_strides(self.space), 0, ()))
+            refs.append(self.enter((READ, len(self.reads) - 1), dtype))
+        self.reductions.append(
+            Reduction(op, tuple(refs), axes, reduction.values, reduction.dtypes)
+        )
+
+
+class Call:
+    """A kernel made by hand, called on views of memory."""
+
+    __slots__ = ("name", "parameters", "reads", "in_avals", "values", "out_avals")
+
+    def __init__(
+        self,
+        name: str,
+        parameters: dict[str, Any],
+        reads: list[Read],
+        in_avals: list[Aval],
+        values: list[int],
+        out_avals: list[Aval],
+    ) -> None:
+        self.name = name
+        self.parameters = parameters
+        self.reads = reads
+        self.in_avals = in_avals
+        self.values = values
+        self.out_avals = out_avals
+
+
+class Copy:
+    """`target` becomes a copy of `source`; nothing if both have one buffer."""
+
+    __slots__ = ("source", "target")
+
+    def __init__(self, source: int, target: int) -> None:
+        self.source = source
+        self.target = target
+
+
+Step = Kernel | Call | Copy
+
+
+class Plan:
+    """Steps over numbered values."""
+
+    __slots__ = ("by_value", "avals", "steps", "outs", "inputs")
+
+    def __init__(self, in_avals: tuple[Aval, ...], by_value: tuple[bool, ...]) -> None:
+        self.inputs = len(in_avals)
+        self.by_value = by_value
+        self.avals: list[Aval] = list(in_avals)
+        self.steps: list[Step] = []
+        self.outs: list[int] = []
+
+    def new_value(self, aval: Aval) -> int:
+        self.avals.append(aval)
+        return len(self.avals) - 1

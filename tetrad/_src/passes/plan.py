@@ -1,0 +1,264 @@
+"""Where values live: buffers of outputs, one arena for the rest, and what may be shared.
+
+In: a `Plan` and the scratch memory that its steps want. Out: `Memory`: for every value a
+slot (the number of a pointer that a run hands over: inputs by reference, then outputs,
+then the arena) and a byte offset into it, and which input's buffer an output may take
+over.
+
+Two values share memory when the later one may overwrite the earlier: a `Copy` whose
+source is not read afterwards, or an elementwise result over an operand that is read for
+the last time there, in the same place. If the earlier value is an input, sharing is only
+offered: the run decides, since only the run knows who else holds the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tetrad._src.passes.ir import POINT, Call, Copy, Kernel, Plan, Step
+
+ALIGNMENT = 64
+PADDING = 128  # behind every value, so that kernels may process whole vectors
+
+
+class Memory:
+    """The slots and offsets of the values of a plan."""
+
+    __slots__ = ("slots", "offsets", "scratch", "arena", "arena_slot", "donors")
+
+    def __init__(self, count: int) -> None:
+        self.slots: list[int] = [-1] * count
+        self.offsets: list[int] = [0] * count
+        self.scratch: list[list[int]] = []  # per step, offsets into the arena
+        self.arena = 0
+        self.arena_slot = 0
+        self.donors: list[int | None] = []
+
+
+class Lives:
+    """When values are written first and touched last, and by which kinds of access."""
+
+    def __init__(self, plan: Plan) -> None:
+        count = len(plan.avals)
+        self.first = [-1] * count
+        self.last = [-1] * count
+        self.reads = [-1] * count  # the last step that reads
+        for number, step in enumerate(plan.steps):
+            for value in read_values(step):
+                self.reads[value] = self.last[value] = number
+            for value in written_values(step):
+                if self.first[value] < 0:
+                    self.first[value] = number
+                self.last[value] = number
+
+
+def read_values(step: Step) -> list[int]:
+    """The values a step reads, with repetitions."""
+    if type(step) is Copy:
+        return [step.source]
+    if type(step) is Call:
+        found = [read.value for read in step.reads]
+        for read in step.reads:
+            found.extend([t.source for t in read.terms if type(t.source) is int])
+        return found
+    assert type(step) is Kernel
+    found = [read.value for read in step.reads]
+    places = [*step.reads, *step.writes]
+    places.extend([e[1] for e in step.entries if e[0] == "coordinate"])
+    for place in places:
+        if place.terms:
+            found.extend([t.source for t in place.terms if type(t.source) is int])
+    for entry in step.entries:
+        if entry[0] == POINT:
+            for coordinate in entry[4]:
+                found.extend([t.source for t in coordinate.terms if type(t.source) is int])
+    found.extend([scatter.value for scatter in step.scatters])
+    return found
+
+
+def written_values(step: Step) -> list[int]:
+    """The values a step writes."""
+    if type(step) is Copy:
+        return [step.target]
+    if type(step) is Call:
+        return step.values
+    assert type(step) is Kernel
+    found = [write.value for write in step.writes]
+    for reduction in step.reductions:
+        found.extend(reduction.values)
+    found.extend([scatter.value for scatter in step.scatters])
+    return found
+
+
+def allocate(plan: Plan, scratch: Sequence[Sequence[int]]) -> Memory:
+    """The memory of a plan; `scratch` lists bytes per step."""
+    memory = Memory(len(plan.avals))
+    slot = 0
+    for position in range(plan.inputs):
+        if not plan.by_value[position]:
+            memory.slots[position] = slot
+            slot += 1
+    for value in plan.outs:
+        memory.slots[value] = slot
+        slot += 1
+    memory.arena_slot = slot
+    memory.donors = [None] * len(plan.outs)
+    lives = Lives(plan)
+    shared = _share(plan, lives, memory)
+    if len(shared) or any(scratch):
+        _pack(plan, lives, memory, shared, scratch)
+    return memory
+
+
+def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
+    """Joins values that can share memory; groups of those that the arena must hold.
+
+    Groups are listed under their representative. A group that contains an output lives
+    in that output's buffer.
+    """
+    root: dict[int, int] = {}
+    output = {value: j for j, value in enumerate(plan.outs)}
+    taken: set[int] = set()
+
+    def find(value: int) -> int:
+        while value in root:
+            value = root[value]
+        return value
+
+    for number, step in enumerate(plan.steps):
+        for source, target in _candidates(plan, step):
+            if lives.last[source] > number or source in taken or target in taken:
+                continue
+            if source < plan.inputs:
+                continue
+            if source in output or lives.first[target] != number:
+                continue
+            if find(source) == find(target):
+                continue
+            root[find(source)] = find(target)
+            taken.add(source)
+            taken.add(target)
+    groups: dict[int, list[int]] = {}
+    for value in range(plan.inputs, len(plan.avals)):
+        top = find(value)
+        if top in output:
+            memory.slots[value] = memory.slots[top]
+        else:
+            groups.setdefault(top, []).append(value)
+    _offer_inputs(plan, lives, memory, root, output)
+    return groups
+
+
+def _starts_here(
+    plan: Plan, lives: Lives, root: dict[int, int], top: int, number: int
+) -> bool:
+    """Whether nothing of the group of output `top` is written before step `number`."""
+    for value in range(plan.inputs, len(plan.avals)):
+        at = value
+        while at in root:
+            at = root[at]
+        if at == top and lives.first[value] < number:
+            return False
+    return True
+
+
+def _offer_inputs(
+    plan: Plan,
+    lives: Lives,
+    memory: Memory,
+    root: dict[int, int],
+    output: dict[int, int],
+) -> None:
+    """Finds the input that each output may take over."""
+    for number, step in enumerate(plan.steps):
+        for source, target in _candidates(plan, step):
+            if source >= plan.inputs or lives.last[source] > number:
+                continue
+            if memory.slots[source] in memory.donors:
+                continue
+            top = target
+            while top in root:
+                top = root[top]
+            j = output.get(top)
+            if j is None or memory.donors[j] is not None:
+                continue
+            if lives.first[target] == number and _starts_here(
+                plan, lives, root, top, number
+            ):
+                memory.donors[j] = memory.slots[source]
+
+
+def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:
+    """(source, target) pairs such that `step` may write target over source."""
+    if type(step) is Copy:
+        if step.source < plan.inputs and plan.by_value[step.source]:
+            return []
+        return [(step.source, step.target)]
+    if type(step) is not Kernel or step.ragged or step.scatters:
+        return []
+    avals = plan.avals
+    dense = None
+    same: dict[int, bool] = {}
+    for read in step.reads:
+        if dense is None:
+            dense = step.writes[0].strides if step.writes else ()
+        fits = read.strides == dense and read.offset == 0 and not read.terms
+        same[read.value] = fits and same.get(read.value, True)
+    for entry in step.entries:
+        if entry[0] == POINT:
+            for number in entry[2]:
+                same[step.reads[number].value] = False
+    pairs = []
+    for write in step.writes:
+        aval = avals[write.value]
+        for source, fits in same.items():
+            if not fits:
+                continue
+            other = avals[source]
+            if other.nbytes == aval.nbytes and other.size == aval.size:
+                pairs.append((source, write.value))
+    return pairs
+
+
+def _pack(
+    plan: Plan,
+    lives: Lives,
+    memory: Memory,
+    groups: dict[int, list[int]],
+    scratch: Sequence[Sequence[int]],
+) -> None:
+    """Lowest offsets for large blocks first, such that lives do not collide."""
+    blocks: list[tuple[int, int, int, list[int], int]] = []
+    for members in groups.values():
+        first = min([lives.first[v] for v in members])
+        last = max([lives.last[v] for v in members])
+        size = max([plan.avals[v].nbytes for v in members])
+        blocks.append((_round(size), first, last, members, -1))
+    memory.scratch = [[0] * len(sizes) for sizes in scratch]
+    for number, sizes in enumerate(scratch):
+        for index, size in enumerate(sizes):
+            blocks.append((_round(size), number, number, [index], number))
+    if len(blocks) > 1:
+        blocks.sort(key=lambda block: (-block[0], block[1]))
+    placed: list[tuple[int, int, int, int]] = []
+    for size, first, last, members, step in blocks:
+        busy = sorted(
+            [(at, end) for at, end, a, b in placed if a <= last and first <= b]
+        )
+        offset = 0
+        for at, end in busy:
+            if at - offset >= size:
+                break
+            offset = max(offset, end)
+        placed.append((offset, offset + size, first, last))
+        memory.arena = max(memory.arena, offset + size)
+        if step >= 0:
+            memory.scratch[step][members[0]] = offset
+            continue
+        for value in members:
+            memory.slots[value] = memory.arena_slot
+            memory.offsets[value] = offset
+
+
+def _round(size: int) -> int:
+    return (size + PADDING + ALIGNMENT - 1) & -ALIGNMENT

@@ -1,0 +1,153 @@
+"""Simplification: a jaxpr becomes a smaller one that the machine can compute.
+
+Calls are inlined, operations that are given only in terms of others are expanded, local
+algebra (`op.simplify`) is applied, equal equations are computed once, and what nobody
+needs is dropped. None of this changes a bit of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tetrad._src.core.bind import STATE
+from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce
+from tetrad._src.core.op import Kind, Op
+from tetrad._src.core.stage import restage
+
+RULES = ("scalar", "restride", "coordinates", "regions", "point", "step", "kernel")
+ROUNDS = 64  # expansions inside expansions
+
+_computable: dict[type, bool] = {}
+
+
+def simplify(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr that is fused."""
+    for _ in range(ROUNDS):
+        if not any([_improvable(eqn) for eqn in jaxpr.eqns]):
+            break
+        smaller = _rewritten(jaxpr)
+        if smaller is None:
+            break
+        jaxpr = smaller
+    if len(jaxpr.eqns) > 1:
+        jaxpr = _once(jaxpr)
+        jaxpr = _needed(jaxpr)
+    return jaxpr
+
+
+def computable(op: Op) -> bool:
+    """Whether the machine has a rule for the operation itself."""
+    cls = type(op)
+    found = _computable.get(cls)
+    if found is None:
+        if op.kind is Kind.CALL:
+            found = not getattr(op, "inlined", False) and op.expand is None
+        else:
+            found = any([getattr(op, rule) is not None for rule in RULES])
+            found = found or op.expand is None
+        _computable[cls] = found
+    return found
+
+
+def _improvable(eqn: Eqn) -> bool:
+    op = eqn.op
+    if not computable(op):
+        return True
+    if op.simplify is None or not eqn.outs:
+        return False
+    if any([type(atom) is Literal for atom in eqn.ins]):
+        return True
+    shape = eqn.outs[0].aval.shape
+    return op.kind is not Kind.ELEMENTWISE and eqn.ins[0].aval.shape == shape
+
+
+def _rewritten(jaxpr: Jaxpr) -> Jaxpr | None:
+    """`jaxpr` with one round of rules applied; None if none of them did anything."""
+    changed = False
+
+    def apply(eqn: Eqn, args: list[Any]) -> Sequence[Any]:
+        nonlocal changed
+        op = eqn.op
+        if _improvable(eqn):
+            result = op.simplify(*args) if op.simplify is not None else None
+            if result is None and not computable(op):
+                result = op.expand(*args)
+            if result is not None:
+                changed = True
+                return result if op.multiple else [result]
+        result = op(*args)
+        return result if op.multiple else [result]  # type: ignore[no-any-return]
+
+    def replay(*args: Any) -> list[Any]:
+        env: dict[Any, Any] = dict(zip(jaxpr.ins, args))
+
+        def read(atom: Atom) -> Any:
+            return atom.val if type(atom) is Literal else env[atom]
+
+        outside = STATE.where
+        try:
+            for eqn in jaxpr.eqns:
+                STATE.where = eqn.where or outside
+                results = apply(eqn, [read(atom) for atom in eqn.ins])
+                env.update(zip(eqn.outs, results))
+        finally:
+            STATE.where = outside
+        return [read(atom) for atom in jaxpr.outs]
+
+    smaller = restage(replay, jaxpr.in_avals, jaxpr.name)
+    return smaller if changed else None
+
+
+def _literal_key(literal: Literal) -> Any:
+    value = literal.val
+    if getattr(value, "shape", ()):
+        return id(value)
+    return (literal.aval, type(value), repr(value))
+
+
+def _once(jaxpr: Jaxpr) -> Jaxpr:
+    """Computes equal equations once."""
+    seen: dict[Any, Eqn] = {}
+    renames: dict[Any, Any] = {}
+    eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        op = eqn.op
+        ins: Sequence[Any] = eqn.ins
+        if renames:
+            ins = [renames.get(atom, atom) for atom in ins]
+        if op.kind is Kind.CALL or op.effects:
+            eqns.append(Eqn(op, ins, eqn.outs, eqn.where))
+            continue
+        key = (
+            op,
+            *[_literal_key(atom) if type(atom) is Literal else atom for atom in ins],
+        )
+        first = seen.get(key)
+        if first is not None:
+            renames.update(zip(eqn.outs, first.outs))
+            continue
+        if ins is not eqn.ins:
+            eqn = Eqn(op, ins, eqn.outs, eqn.where)
+        seen[key] = eqn
+        eqns.append(eqn)
+    if not renames:
+        return jaxpr
+    outs = [renames.get(atom, atom) for atom in jaxpr.outs]
+    return Jaxpr(jaxpr.ins, eqns, outs, jaxpr.name)
+
+
+def _needed(jaxpr: Jaxpr) -> Jaxpr:
+    """Without equations that nobody reads."""
+    live: set[Var] = {atom for atom in jaxpr.outs if type(atom) is Var}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.op.effects or any([var in live for var in eqn.outs]):
+            eqns.append(eqn)
+            live.update([atom for atom in eqn.ins if type(atom) is Var])
+    if len(eqns) == len(jaxpr.eqns):
+        return jaxpr
+    return Jaxpr(jaxpr.ins, eqns[::-1], jaxpr.outs, jaxpr.name)
+
+
+__all__ = ["computable", "dce", "simplify"]

@@ -1,0 +1,109 @@
+"""Plans as text: for people who look, and for golden tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tetrad._src.passes.ir import (
+    COORDINATE,
+    PICK,
+    POINT,
+    READ,
+    SCALAR,
+    Call,
+    Copy,
+    Kernel,
+    Plan,
+    Read,
+    Scalar,
+)
+from tetrad._src.passes.plan import Memory
+
+
+def plan_text(plan: Plan) -> str:
+    """One line per input, step and output; entries of kernels are indented."""
+    lines = []
+    for position in range(plan.inputs):
+        how = " by value" if plan.by_value[position] else ""
+        lines.append(f"v{position}: {plan.avals[position].short_name()}{how}")
+    for step in plan.steps:
+        if type(step) is Kernel:
+            lines.extend(kernel_lines(step, plan))
+        elif type(step) is Copy:
+            lines.append(f"copy v{step.target} = v{step.source}")
+        else:
+            assert type(step) is Call
+            values = " ".join(f"v{v}" for v in step.values)
+            reads = ", ".join(_read(read) for read in step.reads)
+            lines.append(f"call {values} = {step.name} {reads}")
+    lines.append("return " + " ".join(f"v{v}" for v in plan.outs))
+    return "\n".join(lines)
+
+
+def kernel_lines(kernel: Kernel, plan: Plan) -> list[str]:
+    """The text of one kernel."""
+    lines = [f"kernel {list(kernel.space)}"]
+    for number, entry in enumerate(kernel.entries):
+        lines.append(f"  %{number} = {_entry(kernel, entry)}")
+    for write in kernel.writes:
+        strides = "" if write.offset or write.terms else " dense"
+        if plan.avals[write.value].strides != write.strides or not strides:
+            strides = f" at {write.offset} {list(write.strides)}{_terms(write.terms)}"
+        lines.append(f"  v{write.value}{strides} = %{write.ref}")
+    for reduction in kernel.reductions:
+        values = " ".join(f"v{v}" for v in reduction.values)
+        refs = " ".join(f"%{r}" for r in reduction.refs)
+        lines.append(f"  {values} = {reduction.op!r} {refs}")
+    for scatter in kernel.scatters:
+        lines.append(f"  v{scatter.value} = {scatter.op.name} %{scatter.ref}")
+    return lines
+
+
+def _read(read: Read) -> str:
+    return f"v{read.value} at {read.offset} {list(read.strides)}{_terms(read.terms)}"
+
+
+def _terms(terms: Any) -> str:
+    parts = []
+    for term in terms:
+        source = _scalar(term.source) if type(term.source) is Scalar else f"v{term.source}"
+        parts.append(f" + {source}≤{term.limit}·{term.stride}")
+    return "".join(parts)
+
+
+def _scalar(scalar: Scalar) -> str:
+    return f"v{scalar.position}" if scalar.position >= 0 else str(scalar.literal)
+
+
+def _entry(kernel: Kernel, entry: tuple[Any, ...]) -> str:
+    head = entry[0]
+    if head == READ:
+        return f"read {_read(kernel.reads[entry[1]])}"
+    if head == SCALAR:
+        return f"scalar {_scalar(kernel.scalars[entry[1]])}"
+    if head == COORDINATE:
+        count = entry[1]
+        return f"coordinate {count.offset} {list(count.strides)}{_terms(count.terms)}"
+    if head == PICK:
+        return f"pick %{entry[1]} {entry[2]}"
+    if head == POINT:
+        reads = ", ".join(_read(kernel.reads[n]) for n in entry[2])
+        return f"point {entry[1].name} {reads}"
+    return " ".join([repr(head), *[f"%{r}" for r in entry[1:]]])
+
+
+def program_text(plan: Plan, memory: Memory) -> str:
+    """Where every value lives."""
+    lines = []
+    for value, aval in enumerate(plan.avals):
+        if memory.slots[value] < 0:
+            continue
+        place = f"p{memory.slots[value]}"
+        if memory.slots[value] == memory.arena_slot:
+            place = f"arena + {memory.offsets[value]}"
+        lines.append(f"v{value}: {aval.short_name()} in {place}")
+    for j, donor in enumerate(memory.donors):
+        if donor is not None:
+            lines.append(f"output {j} may take over p{donor}")
+    lines.append(f"arena: {memory.arena} bytes")
+    return "\n".join(lines)
