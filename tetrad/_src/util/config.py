@@ -149,15 +149,18 @@ SETTINGS: Final[dict[str, Setting]] = {
         "The least precision of matrix products; CPU products are always full.",
         compiles=True,
     ),
-    "jax_debug_key_reuse": Setting(
-        False, _boolean, "Whether using a random key twice is an error."
-    ),
     "jax_traceback_filtering": Setting(
         "auto",
         _one_of("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
         "'off': tracebacks keep the frames of this library.",
     ),
     # Known, not acted upon.
+    "jax_debug_key_reuse": Setting(
+        False,
+        _boolean,
+        "Whether using a random key twice is an error.",
+        acts=False,
+    ),
     "jax_debug_nans": Setting(
         False, _boolean, "Whether a NaN in a result is an error.", acts=False
     ),

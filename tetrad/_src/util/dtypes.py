@@ -252,26 +252,11 @@ def _ups(name: str, above: dict[str, tuple[str, ...]]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _strict_above() -> dict[str, tuple[str, ...]]:
-    """Without implicit conversion: only weak types have something above them."""
-    above: dict[str, tuple[str, ...]] = dict.fromkeys(_ABOVE, ())
-    kinds = {
-        "complex*": ("complex",),
-        "float*": ("float", "bfloat", "complex"),
-        "int*": ("int", "uint", "float", "bfloat", "complex"),
-    }
-    for weak, prefixes in kinds.items():
-        above[weak] = tuple(
-            name for name in _ABOVE if name.startswith(prefixes) and name != weak
-        )
-    return above
-
-
 _UPPER: Final = {name: _ups(name, _ABOVE) for name in _ABOVE}
-_STRICT_UPPER: Final = {name: frozenset([name]) for name in _ABOVE} | {
-    weak: frozenset([weak, *uppers])
-    for weak, uppers in _strict_above().items()
-    if weak.endswith("*")
+# Without implicit conversion only the weak types have something above them.
+_STRICT_UPPER: Final = {
+    name: upper if name.endswith("*") else frozenset([name])
+    for name, upper in _UPPER.items()
 }
 _DTYPES: Final = {
     name: SMALL_INTEGERS.get(name) or SMALL_FLOATS.get(name) or np.dtype(name)
