@@ -266,6 +266,10 @@ class Emitter:
         short = _SUFFIX.get(element, element)
         return f"v{self.lanes}{short}" if self.lanes > 1 else short
 
+    def type_of(self, dtype: Any) -> str:
+        """The element type of a dtype."""
+        return type_of(dtype)
+
     def fresh(self) -> str:
         """A new register name, with its percent sign."""
         self._count += 1
