@@ -25,11 +25,11 @@ from tetrad._src.core.text import jaxpr_text
 from tetrad._src.cpu import engine, kernels
 from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
-from tetrad._src.cpu.literals import scalar_format
+from tetrad._src.cpu.literals import element_type, scalar_format
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.loops import FLAT, FOLD_COLUMNS, FOLD_ROWS, ROWS, SERIAL, Loops
 from tetrad._src.cpu.loops import text as loops_text
-from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, element_type, lower
+from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, lower
 from tetrad._src.cpu.map import write_map, write_serial
 from tetrad._src.cpu.native_pool import Opcode
 from tetrad._src.cpu.reduce import write_columns, write_rows

@@ -1,4 +1,6 @@
-"""Scalars as 8-byte words: literals of a program, and inputs passed by value.
+"""Names of element types, and scalars as 8-byte words.
+
+Words hold literals of a program, and inputs passed by value.
 
 A word holds the element in its low bytes. 16-bit floats travel as float32 and are
 rounded by the kernel; complex128 takes two words.
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.cpu.scalar import type_of
 from tetrad._src.util import dtypes
 
 _PACK: dict[str, str] = {
@@ -28,6 +31,20 @@ _PACK: dict[str, str] = {
     "float32": "<f4x",
     "float64": "<d",
 }
+
+_types: dict[Any, str] = {}
+
+
+def element_type(dtype: Any) -> str:
+    """The compiler's name of a dtype; keys are 64-bit words."""
+    found = _types.get(dtype)
+    if found is None:
+        if type(dtype) is str:
+            return dtype
+        found = "u64" if dtypes.is_key(dtype) else type_of(dtype)
+        _types[dtype] = found
+    return found
+
 
 _formats: dict[Any, str] = {}
 

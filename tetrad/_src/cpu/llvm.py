@@ -14,6 +14,7 @@ from typing import Any
 
 from tetrad._src.cpu import engine
 from tetrad._src.cpu import native_host
+from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.scalar import MEMORY_TYPE, SIZE, Block, Value
 
 PREFETCH = 4096  # bytes ahead
@@ -47,6 +48,10 @@ class Writer(Block):
         super().__init__(lanes, "v", fma=has_fma(), label="entry")
         self.words = 0
         self.extent: Callable[[int, int], Value] = _no_extent
+
+    def type_of(self, dtype: Any) -> str:
+        """The element type of a dtype."""
+        return element_type(dtype)
 
     # Words of the argument block
 

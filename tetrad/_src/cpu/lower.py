@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.cpu import schedule
-from tetrad._src.cpu.literals import word_of
+from tetrad._src.cpu.literals import element_type, word_of
 from tetrad._src.cpu.loops import (
     CONTIGUOUS,
     FLAT,
@@ -29,26 +29,11 @@ from tetrad._src.cpu.loops import (
     PointWrite,
 )
 from tetrad._src.cpu.reduce import COLUMN_VECTORS, merge_states, state_types
-from tetrad._src.cpu.scalar import SIZE, type_of
+from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.passes import trees
 from tetrad._src.passes.ir import COORDINATE, POINT, Kernel, Scalar, Term
-from tetrad._src.util import dtypes
 
 VALUE, SCRATCH, INPUT = range(3)  # what a fix refers to
-
-_types: dict[Any, str] = {}
-
-
-def element_type(dtype: Any) -> str:
-    """The compiler's name of a dtype; keys are 64-bit words."""
-    found = _types.get(dtype)
-    if found is None:
-        if type(dtype) is str:
-            return dtype
-        found = "u64" if dtypes.is_key(dtype) else type_of(dtype)
-        _types[dtype] = found
-    return found
-
 
 class Launch:
     """One call of a kernel over `total` tasks, `chunk` at a time."""

@@ -18,7 +18,7 @@ from typing import Any
 from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import Fold, Loops
-from tetrad._src.cpu.scalar import Block, Value
+from tetrad._src.cpu.scalar import Value
 
 UNROLL = 4  # independent accumulators along a row
 COLUMN_VECTORS = 4  # vectors side by side down columns
@@ -61,7 +61,7 @@ def state_types(fold: Fold) -> tuple[str, ...]:
     key = (fold.op, fold.types)
     found = _state_types.get(key)
     if found is None:
-        block = Block(1, "x")
+        block = Writer(1)
         found = tuple([v.type for v in Folder(block, fold).initial()])
         _state_types[key] = found
     return found

@@ -226,6 +226,9 @@ class _Builder:
         if x.layouts or x.kind != VALUE:
             node.layouts = tuple(layouts) if aval.shape else ()
         node.cost = x.cost
+        if aval.size > x.aval.size:
+            # Read, or evaluated once a row: either way cheap at each element.
+            node.cost = min(x.cost, READ_COST)
         if op.starts is not None:
             node.starts = self.add_starts(op, ins)
         return node
