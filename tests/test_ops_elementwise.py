@@ -227,6 +227,10 @@ def test_index_maps_agree_with_numpy() -> None:
         (lax.full_like(X, 1), np.ones_like(X)),
         (lax.squeeze(X[None], (0,)), X),
         (lax.reduce_sum(X, (0,)), X.sum(0)),
+        (lax.collapse(X[None], 1, 3), X.reshape(1, 12)),
+        (lax.tile(X, (2, 3)), np.tile(X, (2, 3))),
+        (lax.broadcast_to_rank(X, 3), X[None]),
+        (lax.broadcast(X, (2,)), np.stack([X, X])),
     ]
     for got, want in cases:
         np.testing.assert_array_equal(array_of(got), want)

@@ -137,6 +137,40 @@ def broadcast(operand: Operand, sizes: Sequence[int]) -> Any:
     return broadcast_in_dim(operand, sizes + shape, dims)
 
 
+def broadcast_to_rank(x: Operand, rank: int) -> Any:
+    """Adds leading axes of extent 1 until `x` has `rank` axes.
+
+    >>> from tetrad import lax
+    >>> lax.broadcast_to_rank(lax.iota("int32", 3), 2).shape
+    (1, 3)
+    """
+    ndim = aval_of(x).ndim
+    if ndim > rank:
+        raise ValueError(
+            f"lax.broadcast_to_rank: {aval_of(x).long_name()} has more than {rank} axes"
+        )
+    return expand_dims(x, tuple(range(rank - ndim)))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
+    """The shape that arrays of these shapes have together, by NumPy's rule.
+
+    >>> from tetrad import lax
+    >>> lax.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    checked = [check_shape(shape, "broadcast_shapes") for shape in shapes]
+    rank = max(map(len, checked), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in checked]
+    result = []
+    for extents in zip(*padded):
+        wide = {n for n in extents if n != 1}
+        if len(wide) > 1:
+            raise ValueError(f"shapes {', '.join(map(str, checked))} do not broadcast")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)
+
+
 def expand_dims(array: Operand, dimensions: Sequence[int]) -> Any:
     """Adds axes of extent 1 at the positions `dimensions` of the result.
 
@@ -310,6 +344,46 @@ def reshape(
     if isinstance(operand, Value) and operand.aval.shape == new_sizes:
         return operand
     return Reshape(new_sizes)(operand)
+
+
+def collapse(
+    operand: Operand, start_dimension: int, stop_dimension: int | None = None
+) -> Any:
+    """Joins the axes from `start_dimension` up to `stop_dimension` into one.
+
+    >>> from tetrad import lax
+    >>> lax.collapse(lax.full((2, 3, 4), 0), 1).shape
+    (2, 12)
+    """
+    shape = aval_of(operand).shape
+    axes = range(len(shape))[start_dimension:stop_dimension]
+    if not axes:
+        raise ValueError(
+            f"lax.collapse needs at least one axis of {aval_of(operand).long_name()},"
+            f" got start_dimension {start_dimension}, stop_dimension {stop_dimension}"
+        )
+    joined = math.prod([shape[axis] for axis in axes])
+    return reshape(operand, (*shape[: axes.start], joined, *shape[axes.stop :]))
+
+
+def tile(operand: Operand, reps: Sequence[int]) -> Any:
+    """`operand` repeated `reps[i]` times along axis `i`, end to end.
+
+    >>> from tetrad import lax
+    >>> lax.tile(lax.iota("int32", 2), (2,))
+    Array([0, 1, 0, 1], dtype=int32)
+    """
+    operand = check_operand(operand, "tile")
+    shape = aval_of(operand).shape
+    reps = check_shape(reps, "tile")
+    if len(reps) != len(shape):
+        raise ValueError(
+            f"lax.tile needs one number of repetitions for each axis of"
+            f" {aval_of(operand).long_name()}, got {reps}"
+        )
+    wide = [n for pair in zip(reps, shape) for n in pair]
+    copies = broadcast_in_dim(operand, wide, range(1, 2 * len(shape), 2))
+    return reshape(copies, [n * r for n, r in zip(shape, reps)])
 
 
 class Squeeze(Rearrange):
@@ -543,6 +617,16 @@ def _scalar(value: Operand, dtype: Any) -> Any:
     if isinstance(value, Value) or isinstance(dtype, dtypes.KeyDtype):
         return convert_element_type(value, dtype)
     return np.asarray(value).astype(dtype)[()]
+
+
+def empty(shape: Sequence[int], dtype: Any) -> Any:
+    """An array of `shape` whose values are not specified; they are zero here.
+
+    >>> from tetrad import lax
+    >>> lax.empty((2, 3), "float32").shape
+    (2, 3)
+    """
+    return full(shape, 0, dtype)
 
 
 def full_like(
