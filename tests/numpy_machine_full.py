@@ -7,11 +7,13 @@ versions of the kernels. An operation without any of these is expanded.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy_machine
 from numpy_machine import (
     NAMES,
     TYPES,
@@ -19,15 +21,14 @@ from numpy_machine import (
     Lanes,
     NumpyBlock,
     NumpyTrace,
-    array_of,
-    known,
     lanes,
     run,
 )
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import aval_of
+from tetrad._src.core.bind import at, aval_of
 from tetrad._src.core.op import Kind, Op, infer
+from tetrad._src.runtime import lazy
 from tetrad._src.util import dtypes
 
 U64 = np.dtype(np.uint64)
@@ -111,9 +112,7 @@ class FullTrace(NumpyTrace):
 
 
 def _held(x: Any) -> Any:
-    if isinstance(x, Known):
-        return x.array
-    return array_of(x)
+    return x.array if isinstance(x, Known) else numpy_machine.array_of(x)
 
 
 def _with_starts(op: Op, arrays: Any) -> Any:
@@ -219,4 +218,35 @@ def _cumulative(arrays: Any, avals: Any, fold: str, axis: int, reverse: bool) ->
 
 KERNELS = {"dot": _dot, "sort": _sort, "cumulative": _cumulative}
 
-__all__ = ["TYPES", "Block", "FullTrace", "known"]
+
+# ------------------------------------------------------------------ this machine or ours
+
+_on_numpy = True
+
+
+@contextlib.contextmanager
+def machine(name: str) -> Iterator[None]:
+    """Within it, operations run on this machine ("numpy") or on our CPU ("cpu")."""
+    global _on_numpy
+    _on_numpy = name == "numpy"
+    with at(FullTrace()) if _on_numpy else contextlib.nullcontext():
+        yield
+    _on_numpy = True
+
+
+def known(x: Any) -> Any:
+    """An array of the current machine."""
+    if _on_numpy:
+        return numpy_machine.known(x)
+    host = np.asarray(x)
+    return lazy.put(host.astype(aval_of(host).dtype), aval_of(host))
+
+
+def array_of(x: Any) -> np.ndarray[Any, Any]:
+    """The NumPy array that a value of the current machine is."""
+    if _on_numpy or isinstance(x, Known):
+        return numpy_machine.array_of(x)
+    return np.asarray(x).astype(aval_of(x).dtype)
+
+
+__all__ = ["TYPES", "Block", "FullTrace", "array_of", "known", "machine"]

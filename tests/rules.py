@@ -2,7 +2,7 @@
 
 `check(fun, *args)` says: the forward derivative is the slope, reverse is the transpose
 of forward, the same one order higher, and vmap is a loop, for every choice of mapped
-axes. Run it with 64-bit types on, inside `at(FullTrace())`.
+axes. Run it with 64-bit types on, inside `machine(name)`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 from typing import Any
 
 import numpy as np
-from numpy_machine import Known, array_of, known
+from numpy_machine_full import array_of, known
 
 from tetrad._src.core.op import Axis
 from tetrad._src.transforms.jvp import jvp_flat
@@ -172,4 +172,4 @@ def check(fun: Any, *args: Any, order: int = 2) -> None:
     check_vmap(fun, arrays)
 
 
-__all__ = ["Known", "check", "check_derivatives", "check_vmap"]
+__all__ = ["check", "check_derivatives", "check_vmap"]

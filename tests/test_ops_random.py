@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_machine import array_of, known
-from numpy_machine_full import FullTrace
+from numpy_machine_full import array_of, known, machine
 from rules import check_vmap
 
-from tetrad._src.core.bind import at
 from tetrad._src.ops import random
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import enable_x64
 
 
-@pytest.fixture(autouse=True)
-def numpy_machine() -> Iterator[None]:
-    with at(FullTrace()):
+@pytest.fixture(autouse=True, params=["numpy", "cpu"])
+def current_machine(request: Any) -> Iterator[None]:
+    with machine(request.param):
         yield
 
 

@@ -8,20 +8,18 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy_machine import array_of, known
-from numpy_machine_full import Block, FullTrace
+from numpy_machine_full import Block, array_of, known, machine
 from rules import check
 
 from tetrad import lax
-from tetrad._src.core.bind import at
 from tetrad._src.core.stage import stage
 from tetrad._src.ops import cumulative, reduce
 from tetrad._src.util.config import enable_x64
 
 
-@pytest.fixture(autouse=True)
-def numpy_machine() -> Iterator[None]:
-    with enable_x64(True), at(FullTrace()):
+@pytest.fixture(autouse=True, params=["numpy", "cpu"])
+def current_machine(request: Any) -> Iterator[None]:
+    with enable_x64(True), machine(request.param):
         yield
 
 
