@@ -137,8 +137,9 @@ class JitFunction:
             trace = STATE.trace
             if self._fast is not None and not kwargs and trace is base_trace():
                 # Arguments that are all arrays: their types are the whole key.
+                state = config.key
                 try:
-                    key = (config.key, *map(type, args), *[x.aval for x in args])
+                    key = (state, *map(type, args), *[x.aval for x in args])
                 except AttributeError:
                     return self._slow(args, kwargs)
                 entry = self._fast.get(key)

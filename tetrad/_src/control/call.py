@@ -159,6 +159,7 @@ class Jit(JaxprCall):
 
     name = "jit"
     inlined = True
+    shares_names: ClassVar[bool] = True  # text gives the body the names of operands
 
     @property
     def params(self) -> dict[str, Any]:
