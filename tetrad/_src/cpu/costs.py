@@ -58,5 +58,10 @@ class Costs:
     ) -> bool:
         return kernels.find(name).takes(parameters, position, aval, strides)
 
+    def order(
+        self, name: str, parameters: Any, position: int, aval: Aval
+    ) -> tuple[int, ...]:
+        return kernels.find(name).order(parameters, position, aval)
+
 
 COSTS = Costs()

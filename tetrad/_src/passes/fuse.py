@@ -67,6 +67,12 @@ class Machine(Protocol):
         """Whether a hand-made kernel reads operand `position` with these strides."""
         ...
 
+    def order(
+        self, name: str, parameters: Any, position: int, aval: Aval
+    ) -> tuple[int, ...]:
+        """The order of axes in which operand `position` must be dense otherwise."""
+        ...
+
 
 class Splat:
     """The index map from rank 0 to any space."""
@@ -80,6 +86,24 @@ class Splat:
         self, aval: Aval, strides: Strides, offset: int
     ) -> tuple[Aval, Strides, int]:
         return aval, (0,) * self.rank, offset
+
+
+class Permute:
+    """The index map whose axis `i` is axis `order[i]` of the operand."""
+
+    __slots__ = ("order",)
+
+    starts = None
+
+    def __init__(self, order: Shape) -> None:
+        self.order = order
+
+    def restride(
+        self, aval: Aval, strides: Strides, offset: int
+    ) -> tuple[Aval, Strides, int]:
+        permuted = [aval.shape[d] for d in self.order]
+        moved = tuple([strides[d] for d in self.order])
+        return Aval(permuted, aval.dtype), moved, offset
 
 
 class Node:
@@ -267,7 +291,7 @@ class _Builder:
         elif op.kind is Kind.UPDATE:
             self.need_update(op, ins)
         elif op.regions is None:
-            self.need_call(eqn, ins)
+            ins = self.need_call(eqn, ins)
         made = []
         for pick, var in enumerate(eqn.outs):
             node = Node(var.aval, ROOT, op, ins)
@@ -301,7 +325,12 @@ class _Builder:
         for x in ins[1:]:
             self.store(x)
 
-    def need_call(self, eqn: Eqn, ins: list[Node]) -> None:
+    def need_call(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
+        """Operands as the hand-made kernel reads them; what it cannot read is stored.
+
+        An operand that is to be stored in another order of axes becomes a node of its
+        own, a stored view of the operand.
+        """
         op = eqn.op
         if op.kernel is None:
             raise NotImplementedError(
@@ -309,25 +338,32 @@ class _Builder:
                 " expansion into other operations"
             )
         name, parameters = op.kernel(*[x.aval for x in ins])
+        machine = self.machine
+        found = []
         for position, x in enumerate(ins):
             bottom = _bottom(x)
-            if bottom.kind == MAP and not bottom.stored or bottom.kind == GATHER:
-                pure = x is bottom or len(x.layouts) == 1
-                strides = x.layouts[0] if x.layouts else ()
-                view = pure and x.aval.size >= bottom.aval.size
-                if view and self.machine.takes(
-                    name, parameters, position, x.aval, _moved(x, bottom, strides)
-                ):
+            strides = _moved(x, bottom)
+            viewed = strides is not None and x.aval.size >= bottom.aval.size
+            if viewed and bottom.kind != COUNT and bottom.kind != VALUE:
+                if machine.takes(name, parameters, position, x.aval, strides):
                     self.store(bottom)
-                    x.layouts = (_moved(x, bottom, strides),)
+                    found.append(x)
                     continue
-                self.store(x)
-            elif bottom.stored and not _has_starts(x):
-                strides = x.layouts[0] if x.layouts else ()
-                if not self.machine.takes(name, parameters, position, x.aval, strides):
-                    self.store(x)
-            else:
-                self.store(x)
+            order = machine.order(name, parameters, position, x.aval)
+            if order != tuple(range(x.aval.ndim)):
+                x = self.permuted(x, order)
+            self.store(x)
+            found.append(x)
+        return found
+
+    def permuted(self, x: Node, order: Shape) -> Node:
+        """A view of `x` with its axes in `order`."""
+        op = Permute(order)
+        shape = [x.aval.shape[d] for d in order]
+        node = Node(Aval(shape, x.aval.dtype), VIEW, op, (x,))
+        node.level = x.level
+        node.uses = 1
+        return node
 
     def store(self, x: Node) -> None:
         """`x` must be in memory. What was read through it is now read densely."""
@@ -378,6 +414,9 @@ class _Builder:
             else:
                 key = (level, space)  # type: ignore[assignment]
             x.evals[key] = float(x.aval.size)
+            if type(x.op) is Permute:
+                x.ins[0].uses += 1
+                x.ins[0].evals[key] = float(x.aval.size)
 
     # ------------------------------------------------ forwards: kernels for the stored
 
@@ -712,11 +751,20 @@ class _Builder:
 
     def place_call(self, eqn: Eqn, made: list[Node]) -> None:
         ins = made[0].ins
-        avals = [x.aval for x in ins]
+        avals = [self.nodes.get(atom, x).aval for atom, x in zip(eqn.ins, ins)]
         name, parameters = eqn.op.kernel(*avals)
         reads = []
         for x in ins:
-            bottom, chain = x, ()
+            if type(x.op) is Permute:
+                self.settle(x)
+                self.place_write(x)
+                strides = [0] * x.aval.ndim
+                for d, stride in zip(x.op.order, x.aval.strides):
+                    strides[d] = stride
+                reads.append(Read(x.value, x.aval.dtype, tuple(strides), 0, ()))
+                continue
+            chain: tuple[Any, ...] = ()
+            bottom = x
             while not bottom.stored:
                 chain = ((bottom.op, bottom.ins[0].aval, bottom.starts), *chain)
                 bottom = bottom.ins[0]
@@ -772,25 +820,19 @@ def _bottom(x: Node) -> Node:
     return x
 
 
-def _has_starts(x: Node) -> bool:
-    while x.kind == VIEW and not x.stored:
-        if x.starts:
-            return True
-        x = x.ins[0]
-    return False
-
-
-def _moved(x: Node, bottom: Node, strides: Strides) -> Strides:
-    """The strides of view `x` if `bottom` becomes dense."""
+def _moved(x: Node, bottom: Node) -> Strides | None:
+    """The strides of view `x` if `bottom` is dense; None if it is no plain view."""
     chain = []
     while x is not bottom:
+        if x.starts:
+            return None
         chain.append((x.op, x.ins[0].aval))
         x = x.ins[0]
     result = bottom.aval.strides
     for op, aval in reversed(chain):
         moved = op.restride(aval, result, 0)
         if moved is None:
-            return strides
+            return None
         result = moved[1]
     return result
 
