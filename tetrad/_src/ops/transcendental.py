@@ -388,15 +388,15 @@ class Atanh(Unary):
 class Atan2(Binary):
     """The angle of the point (y, x) in radians, in (-π, π], elementwise.
 
-    The first argument is the ordinate. Raises TypeError for integers and bools, and
-    different dtypes or shapes. Source: C11 7.12.4.4.
+    The first argument is the ordinate. Raises TypeError for all dtypes but
+    floats, and different dtypes or shapes. Source: C11 7.12.4.4.
 
     >>> from tetrad import lax
     >>> lax.atan2(1.0, 1.0)
     Array(0.7853982, dtype=float32)
     """
 
-    accepts = "fc"
+    accepts = "f"
     promote = "arctan2"
 
     def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
