@@ -179,7 +179,7 @@ def log2_erfc(t: Any) -> Any:
     return mp.log(mp.erfc(t), 2)
 
 
-ERFC_CENTRE = mp.mpf(3)
+ERFC_CENTRE = mp.mpf(2)
 
 
 def scaled_erfc(q: Any) -> Any:
@@ -291,11 +291,11 @@ FITS = [
         weight=lambda z: 1 / (1 + erf_smooth(z))),
     Fit("ERFC_LOG2_F32", "log₂ erfc(x),  1 ≤ x ≤ 4", log2_erfc, 0.99, 4, 7, "f32",
         mp.erfc),
-    Fit("ERFC_F64", "erfc(x)·exp(x²)·(x + 3) in (x − 3)/(x + 3),  1/2 ≤ x ≤ 28",
-        scaled_erfc, erfc_argument("0.499"), erfc_argument("28"), 24, "interpolate",
+    Fit("ERFC_F64", "erfc(x)·exp(x²)·(x + 2) in (x − 2)/(x + 2),  1/2 ≤ x ≤ 28",
+        scaled_erfc, erfc_argument("0.499"), erfc_argument("28"), 26, "interpolate",
         weight=lambda q: 1 / scaled_erfc(q)),
     Fit("ERFC_SHORT", "the same for single precision in double", scaled_erfc,
-        erfc_argument("0.499"), erfc_argument("11"), 11, "interpolate",
+        erfc_argument("0.499"), erfc_argument("11"), 12, "interpolate",
         weight=lambda q: 1 / scaled_erfc(q)),
     Fit("ERF_INV_F64_CENTRE",
         "erf⁻¹(x) / x in w − 2.5,  0 ≤ w ≤ 5,  w = −log(1 − x²)",

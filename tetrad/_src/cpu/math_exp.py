@@ -121,10 +121,11 @@ def tanh(b: Emitter, x: Value) -> Value:
 def sinh(b: Emitter, x: Value) -> Value:
     """Hyperbolic sine, as h + h/(2h + 1) with h = (e^|x| − 1)/2."""
     size = b.magnitude(x)
-    exponent, p = reduce_exp(b, b.clamp(size, None, pick(x, 90.0, 711.0)))
+    exponent, p = reduce_exp(b, b.clamp(size, None, pick(x, 89.5, 710.5)))
     quarter = b.power_of_two(exponent - 2)
     h = b.fma(p, quarter, quarter - 0.25) * 2.0
     y = h + h / (2.0 * h + 1.0)
+    y = b.select(b.compare("ogt", size, 40.0), h, y)
     small = b.compare("olt", size, pick(x, 2.0**-13, 2.0**-28))
     return b.copysign(b.select(small, size, y), x)
 

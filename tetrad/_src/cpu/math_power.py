@@ -26,6 +26,9 @@ def cbrt(b: Emitter, x: Value) -> Value:
     """Cube root: a third of the exponent from the bits, then Halley's iteration."""
     size = b.magnitude(x)
     tiny, normal, shift = scale_subnormal(b, size)
+    # The cube of the first guess must not overflow.
+    huge = b.compare("ogt", size, pick(x, 2.0**120, 2.0**1000))
+    normal = b.select(huge, normal * 2.0**-30, normal)
     if x.type == "f64":
         high = b.cast("trunc", b.bits(normal) >> 32, "i32")
         third = b.cast("fptosi", b.cast("sitofp", high, "f64") * (1 / 3), "i32")
@@ -39,6 +42,7 @@ def cbrt(b: Emitter, x: Value) -> Value:
         cube = (t * t) * t
         t = t + t * ((normal - cube) / ((cube + cube) + normal))
     t = b.select(tiny, t * 2.0 ** (-shift // 3), t)
+    t = b.select(huge, t * 2.0**10, t)
     unchanged = b.binary(
         "or", b.compare("ueq", size, 0.0), b.compare("uge", size, math.inf)
     )

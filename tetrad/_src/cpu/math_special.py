@@ -69,7 +69,7 @@ def _erf_f64(b: Emitter, x: Value) -> Value:
 
 
 def _erfc_of_large(b: Emitter, size: Value, coefficients: tuple[float, ...]) -> Value:
-    """erfc of an f64 x ≥ ½ as exp(−x²)·P(q)/(x + 3), q = (x − 3)/(x + 3)."""
+    """erfc of an f64 x ≥ ½ as exp(−x²)·P(q)/(x + 2), q = (x − 2)/(x + 2)."""
     size = b.clamp(size, None, 28.0)
     square, square_low = b.two_product(size, size)
     whole = b.nearest(square * -LOG2_E)
@@ -80,8 +80,8 @@ def _erfc_of_large(b: Emitter, size: Value, coefficients: tuple[float, ...]) -> 
     else:
         tail = b.horner(r, table.EXP_SHORT)
     p = b.fma(r * r, tail, lost) + r
-    bottom = size + 3.0
-    ratio = b.estrin((size - 3.0) / bottom, coefficients) / bottom
+    bottom = size + 2.0
+    ratio = b.estrin((size - 2.0) / bottom, coefficients) / bottom
     return scale(b, b.fma(p, ratio, ratio), b.to_int(whole))
 
 
@@ -94,7 +94,7 @@ def erfc(b: Emitter, x: Value) -> Value:
     inner = b.fma(x, b.estrin(x * x, table.ERF_F64), x)
     outer = _erfc_of_large(b, size, table.ERFC_SHORT if single else table.ERFC_F64)
     outer = b.select(b.compare("olt", x, 0.0), 2.0 - outer, outer)
-    y = b.select(b.compare("olt", size, 0.5), 1.0 - inner, outer)
+    y = b.select(b.compare("olt", size, 0.8), 1.0 - inner, outer)
     return b.cast("fptrunc", y, "f32") if single else y
 
 

@@ -141,10 +141,12 @@ def _table_words(b: Emitter, name: str, words: list[int], index: Value) -> Value
     register = b.register("i32")
     mask = b.register("i1")
     function = f"llvm.masked.gather.{b.suffix('i32')}.v{b.lanes}p0"
-    b.declarations.add(f"declare {register} @{function}({pointers}, {mask}, {register})")
+    b.declarations.add(
+        f"declare {register} @{function}({pointers}, i32, {mask}, {register})"
+    )
     return b.emit(
         "i32",
-        f"call {register} @{function}({pointers} align 4 {address}, "
+        f"call {register} @{function}({pointers} {address}, i32 4, "
         f"{mask} splat (i1 true), {register} zeroinitializer)",
     )
 

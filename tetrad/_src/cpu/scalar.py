@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tetrad._src.cpu import complex_math
 from tetrad._src.cpu.math import BINARY, UNARY
 from tetrad._src.cpu.math_power import integer_power
 from tetrad._src.cpu.registers import (
@@ -55,6 +56,10 @@ _ORDERED = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq"}
 
 class Block(BitsBlock):
     """The builder that operations see; the module's docstring lists what it offers."""
+
+    def type_of(self, dtype: Any) -> str:
+        """The element type for a NumPy dtype."""
+        return type_of(dtype)
 
     def _rounded(self, x: Value, type: str) -> Value:
         """An f32 result as a value of a 16-bit format; others pass."""
@@ -104,7 +109,7 @@ class Block(BitsBlock):
         if x.type in INTEGERS:
             return self._divide_integers(x, y)
         if x.type in COMPLEX:
-            raise NotImplementedError("complex division")
+            return self._complex_function("div", x, y)
         return self._arithmetic(x, y, "fdiv", "fdiv")
 
     def rem(self, x: Value | float, y: Value | float) -> Value:
@@ -162,7 +167,8 @@ class Block(BitsBlock):
                 extra="i1 false",
             )
         if x.type in COMPLEX:
-            raise NotImplementedError("complex magnitude")
+            wide = self._in_parts(self.convert(x, "c128"))
+            return self.convert(complex_math.magnitude(self, wide), REAL_OF[x.type])
         return x
 
     def sign(self, x: Value) -> Value:
@@ -172,7 +178,7 @@ class Block(BitsBlock):
             trivial = self.compare("ueq", x, 0)
             return self.select(trivial, x, one)
         if x.type in COMPLEX:
-            raise NotImplementedError("complex sign")
+            return self._complex_function("sign", x)
         if x.type in UNSIGNED:
             return self.select(self.compare("eq", x, 0), x, 1)
         one = self.constant(1, x.type)
@@ -220,11 +226,13 @@ class Block(BitsBlock):
     def sqrt(self, x: Value) -> Value:
         """Square root."""
         if x.type in COMPLEX:
-            raise NotImplementedError("complex square root")
+            return self._complex_function("sqrt", x)
         return self._rounded(self.square_root(x), x.type)
 
     def rsqrt(self, x: Value) -> Value:
         """1/√x."""
+        if x.type in COMPLEX:
+            return self._complex_function("rsqrt", x)
         single = self.relabel(x, "f32") if x.type in HALF_FLOATS else x
         return self._rounded(1.0 / self.square_root(single), x.type)
 
@@ -358,12 +366,22 @@ class Block(BitsBlock):
         """A function of the math library; 16-bit floats go through f32."""
         type = operands[0].type
         if type in COMPLEX:
-            raise NotImplementedError(f"complex {name}")
+            return self._complex_function(name, *operands)
         single = [
             self.relabel(x, "f32") if type in HALF_FLOATS else x for x in operands
         ]
         function: Any = UNARY[name] if len(operands) == 1 else BINARY[name]
         return self._rounded(function(self, *single), type)
+
+    def _complex_function(self, name: str, *operands: Value) -> Value:
+        """A complex function, always computed in double precision."""
+        type = operands[0].type
+        pairs = [self._in_parts(self.convert(x, "c128")) for x in operands]
+        found = complex_math.UNARY if len(operands) == 1 else complex_math.BINARY
+        function: Any = found.get(name)
+        if function is None:
+            raise NotImplementedError(f"{name} is not defined for complex numbers")
+        return self.convert(self.complex(*function(self, *pairs)), type)
 
     def exp(self, x: Value) -> Value:
         """eˣ."""

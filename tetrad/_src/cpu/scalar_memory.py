@@ -118,10 +118,10 @@ class MemoryBlock(ConvertBlock):
         vector, where, lanes = self._masked(register, mask)
         name = f"llvm.masked.load.{self._masked_suffix(type, lanes)}.p0"
         self.declarations.add(
-            f"declare {vector} @{name}(ptr, <{lanes} x i1>, {vector})"
+            f"declare {vector} @{name}(ptr, i32, <{lanes} x i1>, {vector})"
         )
         ref = self.raw(
-            f"call {vector} @{name}(ptr align {SIZE[type]} {pointer}, "
+            f"call {vector} @{name}(ptr {pointer}, i32 {SIZE[type]}, "
             f"<{lanes} x i1> {where}, {vector} zeroinitializer)"
         )
         if self.lanes > 1:
@@ -138,9 +138,11 @@ class MemoryBlock(ConvertBlock):
         if self.lanes == 1:
             ref = self.raw(f"bitcast {register} {ref} to {vector}")
         name = f"llvm.masked.store.{self._masked_suffix(x.type, lanes)}.p0"
-        self.declarations.add(f"declare void @{name}({vector}, ptr, <{lanes} x i1>)")
+        self.declarations.add(
+            f"declare void @{name}({vector}, ptr, i32, <{lanes} x i1>)"
+        )
         self.line(
-            f"call void @{name}({vector} {ref}, ptr align {align} {pointer}, "
+            f"call void @{name}({vector} {ref}, ptr {pointer}, i32 {align}, "
             f"<{lanes} x i1> {where})"
         )
 
@@ -226,11 +228,11 @@ class MemoryBlock(ConvertBlock):
         short = self._masked_suffix(type, self.lanes)
         name = f"llvm.masked.gather.{short}.v{self.lanes}p0"
         self.declarations.add(
-            f"declare {register} @{name}({vector}, {boolean}, {register})"
+            f"declare {register} @{name}({vector}, i32, {boolean}, {register})"
         )
         return self.emit(
             type,
-            f"call {register} @{name}({vector} align {SIZE[type]} {pointers}, "
+            f"call {register} @{name}({vector} {pointers}, i32 {SIZE[type]}, "
             f"{boolean} {where}, {register} zeroinitializer)",
         )
 
@@ -244,11 +246,11 @@ class MemoryBlock(ConvertBlock):
         short = self._masked_suffix(x.type, self.lanes)
         name = f"llvm.masked.scatter.{short}.v{self.lanes}p0"
         self.declarations.add(
-            f"declare void @{name}({register}, {vector}, {boolean})"
+            f"declare void @{name}({register}, {vector}, i32, {boolean})"
         )
         self.line(
-            f"call void @{name}({register} {x.ref}, {vector} align {SIZE[x.type]} "
-            f"{pointers}, {boolean} {where})"
+            f"call void @{name}({register} {x.ref}, {vector} {pointers}, "
+            f"i32 {SIZE[x.type]}, {boolean} {where})"
         )
 
 
