@@ -193,7 +193,7 @@ class Remat(JaxprCall):
     def split(self, unknown: Mask) -> Split | None:
         known, later, operands, unknown_out = _split_remat(self.jaxpr, unknown)
         return Split(
-            self.like(known), _places(unknown, False), Remat(later, True), operands,
+            Jit(known), _places(unknown, False), Remat(later, True), operands,
             unknown_out,
         )
 

@@ -129,6 +129,7 @@ class Op(metaclass=Primitive):
     multiple: ClassVar[bool] = False  # returns a list
     accepts: ClassVar[str] = "fcuibK"  # aval kinds, for every operand
     linear: ClassVar[LinearGroups] = ()  # groups jointly linear; multilinear across
+    signs: ClassVar[tuple[int, ...]] = ()  # op = sum of +1 or -1 times each operand
     aligned: ClassVar[bool] = True  # `batch` wants every operand mapped at 0
     sets_weak: ClassVar[bool] = False  # `type` decides the weak type itself
     consumes: ClassVar[tuple[int, ...]] = ()  # operands that are keys being used up

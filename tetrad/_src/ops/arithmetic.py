@@ -38,6 +38,7 @@ class Add(Binary):
 
     accepts = "fcui"
     linear = ((0, 1),)
+    signs = (1, 1)
     commutes = True
     promote = "add"
 
@@ -66,6 +67,7 @@ class Sub(Binary):
 
     accepts = "fcui"
     linear = ((0, 1),)
+    signs = (1, -1)
     promote = "subtract"
 
     def transpose(self, ct: Any, x: Any, y: Any) -> tuple[Any, ...]:

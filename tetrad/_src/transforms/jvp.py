@@ -21,8 +21,9 @@ from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.stage import check_ancestor, restage, where
-from tetrad._src.ops.arithmetic import add, mul
+from tetrad._src.ops.arithmetic import mul, neg
 from tetrad._src.ops.views import broadcast_in_dim, zeros
+from tetrad._src.transforms.sums import add_any
 from tetrad._src.util.memo import memo_on_first
 
 Flat = Callable[..., Sequence[Any]]
@@ -122,7 +123,7 @@ def _by_derivative(
         if tangent is None or coefficient is None:
             continue
         term = mul(tangent, coefficient)
-        total = term if total is None else add(total, term)
+        total = term if total is None else add_any(total, term)
     return out, fit(total, aval_of(out).shape)
 
 
@@ -133,6 +134,10 @@ def _by_linearity(
     outs = out if op.multiple else [out]
     if not any(aval_of(o).inexact for o in outs):
         return out, [None] * len(outs) if op.multiple else None
+    if op.signs and tangents.count(None) == len(tangents) - 1:
+        i = next(i for i, t in enumerate(tangents) if t is not None)
+        total = tangents[i] if op.signs[i] > 0 else neg(tangents[i])
+        return out, fit(total, aval_of(out).shape)
     total = None
     for group in op.linear_groups(len(primals)):
         operands = linear_operands(op, group, primals, tangents)
@@ -142,9 +147,9 @@ def _by_linearity(
         if total is None:
             total = term
         elif op.multiple:
-            total = [add(a, b) for a, b in zip(total, term)]
+            total = [add_any(a, b) for a, b in zip(total, term)]
         else:
-            total = add(total, term)
+            total = add_any(total, term)
     if op.multiple:
         return out, [None] * len(outs) if total is None else total
     if op.kind is Kind.ELEMENTWISE:

@@ -24,15 +24,17 @@ from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce, eval_jaxpr
 from tetrad._src.core.op import Kind, Op, Split, infer
 from tetrad._src.core.stage import Stage, StageTracer, check_ancestor, restage, where
-from tetrad._src.ops.arithmetic import Add, Mul
+from tetrad._src.ops.arithmetic import Mul, Neg
 from tetrad._src.ops.views import BroadcastInDim
 from tetrad._src.transforms.jvp import differentiate, linear_operands
+from tetrad._src.transforms.sums import AddAny
 from tetrad._src.util.memo import memo_on_first
 
 Flat = Callable[..., Sequence[Any]]
 
-ADD = Add()
+ADD = AddAny()
 MUL = Mul()
+NEG = Neg()
 
 
 class Partial(Stage):
@@ -172,6 +174,12 @@ class Linearize(Trace):
         if not aval_of(out).inexact:
             return out
         total: Atom | None = None
+        if op.signs and tangents.count(None) == len(tangents) - 1:
+            i = next(i for i, t in enumerate(tangents) if t is not None)
+            total = tangents[i]
+            if op.signs[i] < 0:
+                total = self.emit(NEG, [total])
+            return self.wrap(out, self.fit(total, aval_of(out).shape))
         for group in op.linear_groups(len(primals)):
             operands = linear_operands(op, group, primals, tangents)
             if operands is None:

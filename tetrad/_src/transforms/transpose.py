@@ -19,9 +19,9 @@ from tetrad._src.core.bind import STATE, aval_of
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from tetrad._src.core.op import Kind, Linear
 from tetrad._src.core.stage import restage
-from tetrad._src.ops.arithmetic import add
 from tetrad._src.ops.views import reduce_sum, zeros
 from tetrad._src.transforms.linearize import Tape, split_jaxpr
+from tetrad._src.transforms.sums import add_any
 from tetrad._src.util.memo import memo_on_first
 
 
@@ -65,7 +65,7 @@ def backward(
 def _accumulate(sums: dict[Var, Any], var: Var, cotangent: Any) -> None:
     if cotangent is not None:
         before = sums.get(var)
-        sums[var] = cotangent if before is None else add(before, cotangent)
+        sums[var] = cotangent if before is None else add_any(before, cotangent)
 
 
 def _transpose_equation(eqn: Eqn, args: Sequence[Any], sums: dict[Var, Any]) -> None:
