@@ -85,7 +85,7 @@ class Body:
             limit, stride = w.word(), w.word()
             with w.one_lane():
                 wide = w.convert(start, "i64").ref
-            clamped = w.smaller(w.larger(wide, "0"), limit)
+            clamped = w.smaller_index(w.larger_index(wide, "0"), limit)
             total = w.i("add", total, w.i("mul", clamped, stride))
         return total
 

@@ -44,8 +44,11 @@ class Loop:
 class Writer(Block):
     """Writes one kernel."""
 
-    def __init__(self, lanes: int) -> None:
-        super().__init__(lanes, "v", fma=has_fma(), label="entry")
+    def __init__(
+        self, lanes: int, prefix: str = "v", fma: bool | None = None
+    ) -> None:
+        fma = has_fma() if fma is None else fma
+        super().__init__(lanes, prefix, fma=fma, label="entry")
         self.words = 0
         self.extent: Callable[[int, int], Value] = _no_extent
 
@@ -96,12 +99,12 @@ class Writer(Block):
             return x
         return self.raw(f"{name} i64 {x}, {y}")
 
-    def smaller(self, x: str, y: str) -> str:
+    def smaller_index(self, x: str, y: str) -> str:
         """The minimum of two i64."""
         self.declarations.add("declare i64 @llvm.smin.i64(i64, i64)")
         return self.raw(f"call i64 @llvm.smin.i64(i64 {x}, i64 {y})")
 
-    def larger(self, x: str, y: str) -> str:
+    def larger_index(self, x: str, y: str) -> str:
         """The maximum of two i64."""
         self.declarations.add("declare i64 @llvm.smax.i64(i64, i64)")
         return self.raw(f"call i64 @llvm.smax.i64(i64 {x}, i64 {y})")

@@ -55,7 +55,7 @@ def _rows(w: Writer, body: Body) -> None:
         number = w.i("udiv", task.index, count)
         part = w.i("sub", task.index, w.i("mul", number, count))
         first = w.i("mul", part, segment)
-        last = w.smaller(w.i("add", first, segment), length)
+        last = w.smaller_index(w.i("add", first, segment), length)
     index = body.split(number, extents)
     row = body.place(body.root, index, range(loops.outer))
     body.hoist(row)

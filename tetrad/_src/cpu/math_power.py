@@ -67,8 +67,10 @@ def pow(b: Emitter, x: Value, y: Value) -> Value:
     negative = b.compare("olt", x, 0.0)
     negative = b.binary("and", negative, b.compare("one", x, -math.inf))
     undefined = b.binary("and", negative, b.negated(whole))
+    undefined = b.binary("or", undefined, b.compare("uno", x, y))
     result = b.select(undefined, math.nan, result)
-    return b.select(b.compare("oeq", y, 0.0), 1.0, result)
+    defined = b.binary("or", b.compare("oeq", y, 0.0), b.compare("oeq", x, 1.0))
+    return b.select(defined, 1.0, result)
 
 
 def _pow_of_magnitude_f32(b: Emitter, x: Value, y: Value) -> Value:

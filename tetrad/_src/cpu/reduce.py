@@ -243,9 +243,9 @@ def write_rows(loops: Loops) -> Writer:
         runs = w.i("udiv", block, segments)
         part = w.i("sub", block, w.i("mul", runs, segments))
         low = w.i("mul", runs, run)
-        high = w.smaller(w.i("add", low, run), count)
+        high = w.smaller_index(w.i("add", low, run), count)
         first = w.i("mul", part, segment)
-        last = w.smaller(w.i("add", first, segment), length)
+        last = w.smaller_index(w.i("add", first, segment), length)
     row = body.place(body.root, body.split(output, kept), range(loops.outer))
     states = _walk_rows(w, body, folds, row, folded, (low, high), (first, last), length)
     merged = folds.across(states)
@@ -336,7 +336,7 @@ def write_columns(loops: Loops) -> Writer:
         number = w.i("udiv", task.index, blocks)
         block = w.i("sub", task.index, w.i("mul", number, blocks))
         low = w.i("mul", block, run)
-        high = w.smaller(w.i("add", low, run), count)
+        high = w.smaller_index(w.i("add", low, run), count)
     outer = w.i("udiv", number, strips)
     strip = w.i("sub", number, w.i("mul", outer, strips))
     first = w.i("mul", strip, COLUMN_VECTORS * w.lanes)
@@ -345,7 +345,7 @@ def write_columns(loops: Loops) -> Writer:
     for vector in range(COLUMN_VECTORS):
         at = w.i("add", first, vector * w.lanes)
         columns.append(at)
-        masks.append(w.mask(w.larger(w.i("sub", length, at), "0")))
+        masks.append(w.mask(w.larger_index(w.i("sub", length, at), "0")))
     totals = _walk_columns(w, body, folds, row, folded, (low, high), columns, masks)
     base = w.i("mul", outer, length)
     for at, mask, states in zip(columns, masks, totals):
@@ -375,7 +375,7 @@ def _walk_columns(
     totals = [folds.start() for _ in columns]
     group = w.begin(rows[0], rows[1], FOLD, folds.carried(totals))
     totals = folds.renamed(totals, group.carried)
-    end = w.smaller(w.i("add", group.index, FOLD), rows[1])
+    end = w.smaller_index(w.i("add", group.index, FOLD), rows[1])
     sets = [folds.start() for _ in columns]
     inner = w.begin(group.index, end, 1, folds.carried(sets))
     sets = folds.renamed(sets, inner.carried)
