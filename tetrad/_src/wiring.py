@@ -15,8 +15,9 @@ import numpy as np
 from tetrad._src.api import devices
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer
-from tetrad._src.numpy import convert, methods
+from tetrad._src.numpy import convert, methods, text
 from tetrad._src.runtime import device, lazy
+from tetrad._src.runtime.array import Array
 from tetrad._src.transforms import tracer_methods
 from tetrad._src.util.config import config, cpu_device_count
 
@@ -39,8 +40,18 @@ def install() -> None:
     lazy.install()
     convert.install(_device_array, _move)
     methods.install()
+    Array.__repr__ = _array_text
+    Array.__str__ = _elements_text
     tracer_methods.install()
     device.register_platform("cpu", _cpu, first=False)
+
+
+def _array_text(x: Any) -> str:
+    return text.format_array(np.asarray(x), x.aval.weak_type)
+
+
+def _elements_text(x: Any) -> str:
+    return text.format_elements(np.asarray(x))
 
 
 def _device_array(host: np.ndarray[Any, Any], weak_type: bool) -> Any:

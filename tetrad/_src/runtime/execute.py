@@ -148,6 +148,56 @@ def _takeovers(
     ]
 
 
+class Alone:
+    """The program of one operation, for `run_alone`."""
+
+    __slots__ = ("executable", "backend", "takeovers")
+
+    def __init__(self, executable: Any, backend: Any) -> None:
+        self.executable = executable
+        self.backend = backend
+        self.takeovers: list[int | None] = [None]
+
+
+def alone(entry: Any, x: Array) -> Alone:
+    """Compiles the one operation behind `x`, for distinct arrays and scalars."""
+    started = time.perf_counter()
+    device = x.placement.device
+    ins = [Var(a) for a in entry.in_avals]
+    outs = [Var(a) for a in entry.avals]
+    by_value = entry.by_value
+    order = [i for i, v in enumerate(by_value) if not v]
+    order += [i for i, v in enumerate(by_value) if v]
+    jaxpr = Jaxpr([ins[i] for i in order], [Eqn(entry.op, ins, outs)], outs)
+    mask = tuple([by_value[i] for i in order])
+    executable = device.backend.compile(jaxpr, mask)
+    note(x.where, jaxpr, time.perf_counter() - started, executable)
+    return Alone(executable, device.backend)
+
+
+def run_alone(program: Alone, x: Array) -> bool:
+    """Runs the one operation behind `x`; no if an operand is pending or occurs twice."""
+    buffers = []
+    scalars = []
+    for arg in x.args:
+        if type(arg) is not Array:
+            scalars.append(arg)
+            continue
+        buffer = arg.buffer
+        if buffer is None or buffer in buffers or type(buffer) is Deleted:
+            return False
+        buffers.append(buffer)
+    x.buffer = program.backend.execute(
+        program.executable,
+        buffers,
+        scalars,
+        program.takeovers,
+        x.placement.device,
+        (x.where,),
+    )[0]
+    return True
+
+
 def _compile(
     nodes: list[Array],
     leaves: list[Array],
@@ -202,7 +252,7 @@ def close(
             else:
                 ins.append(values[arg.position])
         made = [Var(a) for a in entry.avals]
-        values.append(made if entry.op.multiple else made[0])
+        values.append(made if entry.several else made[0])
         eqns.append(Eqn(entry.op, ins, made, node.where))
         where = node.where
     out_vars = [values[x.position] for x in outs]

@@ -45,6 +45,7 @@ from tetrad._src.util.memo import Cache
 
 CUT = 64  # operations on a tape before it looks for its period
 LONGEST = 4096  # a tape never grows beyond this
+TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
 HEAVY = 256 << 20  # bytes that pending work reads and writes before it is submitted
 LIGHT_CALL_EQUATIONS = 32  # calls up to this size are recorded like one operation
 LIGHT_CALL_BYTES = 1 << 16
@@ -56,19 +57,28 @@ class Entry:
     """What is known of an operation on operands of given types.
 
     Identity is the key: two nodes with the same entry do the same. `in_avals` are the
-    operand types; `weight` counts equations, `load` estimates the bytes moved.
+    operand types; `weight` counts equations, `load` estimates the bytes moved. `several`
+    says that the results are projections of a node that no user holds. `alone` is the
+    program of this one operation on distinct arrays, once it was needed.
     """
 
-    __slots__ = ("op", "aval", "avals", "in_avals", "weight", "load", "heavy")
+    __slots__ = (
+        "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
+        "several", "alone",
+    )  # fmt: skip
 
-    def __init__(self, op: Op, in_avals: tuple[Aval, ...], out: Any) -> None:
+    def __init__(self, op: Op, args: Sequence[Any]) -> None:
         self.op = op
-        self.in_avals = in_avals
+        self.in_avals = in_avals = tuple([aval_of(a) for a in args])
+        self.by_value = tuple([type(a) is not Array for a in args])
+        out = infer(op, in_avals)
         self.avals: tuple[Aval, ...] = tuple(out) if op.multiple else (out,)
         self.aval: Aval = self.avals[0] if self.avals else Aval((), np.dtype(bool))
         self.load = sum([a.nbytes for a in (*in_avals, *self.avals)])
         self.weight = 1
         self.heavy = False
+        self.several = op.multiple and len(self.avals) != 1
+        self.alone: Any = None
         work = getattr(op, "work", None)
         if work is not None:
             self.load += work(*in_avals) // 4
@@ -138,6 +148,8 @@ class Recorder(Trace):
         """Records `op(*args)`; the path of every eager operation."""
         place: Any = None
         key: Any
+        if op.multiple:
+            return self.call(op, args)
         if len(args) == 2:
             x, y = args
             if type(x) is Array:
@@ -187,6 +199,36 @@ class Recorder(Trace):
         tape.load += entry.load
         return made
 
+    def call(self, op: Op, args: Sequence[Any]) -> list[Any]:
+        """Records an operation with several results, or a call: gives a list.
+
+        What a call of these very jaxprs on arrays costs to look up is kept on it.
+        """
+        entry = op.__dict__.get("_entry")
+        if entry is None:
+            return self.general(op, args)  # type: ignore[no-any-return]
+        place: Any = None
+        for arg in args:
+            if type(arg) is not Array:
+                return self.general(op, args)  # type: ignore[no-any-return]
+            if arg.placement is not place:
+                if place is not None:
+                    return self.general(op, args)  # type: ignore[no-any-return]
+                place = arg.placement
+        arg = None
+        if type(place) is not Placement:
+            return self.general(op, args)  # type: ignore[no-any-return]
+        tape = _threads.tape
+        if len(tape.nodes) >= tape.cut or tape.load > HEAVY:
+            checkpoint(tape)
+        made = _node(entry, args, place, STATE.where or user_frame())  # type: ignore[arg-type]
+        made.tape = tape
+        tape.nodes.append(made)
+        tape.load += entry.load
+        if not entry.several:
+            return [made]
+        return [_project(made, i, a, place) for i, a in enumerate(entry.avals)]
+
     def general(self, op: Op, args: Sequence[Any]) -> Any:
         """Every operation: converts operands, infers, places, records."""
         if op.kind is Kind.CALL and not getattr(op, "inlined", False):
@@ -200,6 +242,10 @@ class Recorder(Trace):
         if entry.heavy or any(getattr(op, "donated", ())):
             return _call_now(entry, args, place, where)
         call = _record(entry, args, place, where)
+        if op.kind is Kind.CALL and all([type(a) is Array for a in args]):
+            op.__dict__["_entry"] = entry
+        if not entry.several:
+            return [call]
         return [_project(call, i, a, place) for i, a in enumerate(entry.avals)]
 
 
@@ -262,15 +308,10 @@ def _entry(op: Op, args: Sequence[Any]) -> Entry:
         structure = (op.structural(), config.x64, kinds)
         entry = _calls.get(structure)
         if entry is None:
-            entry = _calls.setdefault(structure, _infer_entry(op, args))
+            entry = _calls.setdefault(structure, Entry(op, args))
     else:
-        entry = _infer_entry(op, args)
+        entry = Entry(op, args)
     return cache.setdefault(key, entry)  # type: ignore[no-any-return]
-
-
-def _infer_entry(op: Op, args: Sequence[Any]) -> Entry:
-    in_avals = tuple([aval_of(a) for a in args])
-    return Entry(op, in_avals, infer(op, in_avals))
 
 
 def _record(
@@ -333,18 +374,21 @@ def _call_now(
         if type(x) is Array and x.buffer is None:
             force(x)
     call = _node(entry, args, place, where)
-    outs = [_project(call, i, a, place) for i, a in enumerate(entry.avals)]
+    outs = [call]
+    if entry.several:
+        outs = [_project(call, i, a, place) for i, a in enumerate(entry.avals)]
     donated = getattr(entry.op, "donated", ())
     given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     with _lock:
-        execute.submit([call, *outs], list(outs), target, donated=given, all_needed=True)
+        nodes = [call, *outs] if entry.several else [call]
+        execute.submit(nodes, list(outs), target, donated=given, all_needed=True)
     for x in given:
         place_text = format_where(where)
         if type(x.buffer) is not Deleted:
             array_module.mark_deleted(x, f"donated to the call at {place_text}")
-    for out in outs:
+    for out in (call, *outs):
         out.args = ()
-    call.args = ()
+        out.entry = None
     return outs
 
 
@@ -421,10 +465,41 @@ def force(x: Array) -> Any:
                 "an array was read while its own recording was being submitted (from a"
                 " destructor or a weak reference callback)"
             )
-        flush(tape)
+        if len(tape.nodes) != 1 or not _run_alone(tape, x):
+            flush(tape)
     if type(x.buffer) is Deleted:
         raise deleted(x)
     return x.buffer
+
+
+def _run_alone(tape: Tape, x: Array) -> bool:
+    """Runs a tape of one operation on ready arrays by its remembered program.
+
+    Says no if there is no such program yet, or if what `flush` finds out matters: an
+    operand that occurs twice, or one whose large buffer the result could take over.
+    """
+    if tape.nodes[0] is not x:
+        return False
+    entry = x.entry
+    if type(entry) is not Entry or entry.several or x.aval.nbytes > TAKE_OVER:
+        return False
+    program = entry.alone
+    if program is None:
+        program = entry.alone = execute.alone(entry, x)
+    if program.backend is not x.placement.device.backend:
+        return False
+    with _lock:
+        if _busy or len(tape.nodes) != 1 or x.buffer is not None:
+            return False
+        if not execute.run_alone(program, x):
+            return False
+        tape.nodes.clear()
+        tape.load = 0
+        tape.cut = CUT
+        tape.period = 0
+    x.args = ()
+    x.entry = None
+    return True
 
 
 def _lock_is_mine() -> bool:

@@ -1,0 +1,289 @@
+"""Functions of neural networks: activations, softmax and its relatives, encodings.
+
+All take arrays or Python numbers and give arrays of a floating-point dtype; integers
+count as floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.control.custom import custom_jvp
+from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.numpy import (
+    convert,
+    create,
+    elementwise,
+    logic,
+    reduce,
+    shape,
+    transcendental,
+)
+from tetrad._src.ops import elementwise as ops
+from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.ops.identity import stop_gradient
+from tetrad._src.util import dtypes
+
+Axis = int | Sequence[int] | None
+
+
+def _float(x: Any, name: str) -> Any:
+    """An array of a floating-point dtype."""
+    x = convert.operand(x, f"nn.{name}")
+    if not isinstance(x, Value):
+        x = convert.asarray(x)
+    aval = aval_of(x)
+    if aval.kind in "iub":
+        return convert_element_type(x, dtypes.canonicalize_dtype(float))
+    return x
+
+
+# ------------------------------------------------------------------------- activations
+
+
+@custom_jvp
+def _relu(x: Any) -> Any:
+    return elementwise.maximum(x, 0)
+
+
+@_relu.defjvp
+def _relu_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _relu(x), logic.where(x > 0, t, create.zeros_like(t))
+
+
+def relu(x: Any) -> Any:
+    """max(x, 0), with derivative 0 at 0.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> jax.nn.relu(jnp.array([-1.0, 2.0]))
+    Array([0., 2.], dtype=float32)
+    """
+    return _relu(convert.asarray(convert.operand(x, "nn.relu")))
+
+
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6)."""
+    return elementwise.minimum(relu(x), 6)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return ops.logistic(_float(x, "sigmoid"))
+
+
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), without overflow."""
+    return transcendental.logaddexp(_float(x, "softplus"), 0)
+
+
+def log_sigmoid(x: Any) -> Any:
+    """log(1 / (1 + exp(-x)))."""
+    return -softplus(-_float(x, "log_sigmoid"))
+
+
+def soft_sign(x: Any) -> Any:
+    """x / (1 + |x|)."""
+    x = _float(x, "soft_sign")
+    return x / (ops.abs(x) + 1)
+
+
+def silu(x: Any) -> Any:
+    """x · sigmoid(x), also called swish."""
+    x = _float(x, "silu")
+    return x * ops.logistic(x)
+
+
+swish = silu
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where x > 0, alpha (exp(x) - 1) elsewhere."""
+    x = _float(x, "elu")
+    safe = logic.where(x > 0, 0.0, x)
+    return logic.where(x > 0, x, alpha * transcendental.expm1(safe))
+
+
+def selu(x: Any) -> Any:
+    """The self-normalising elu of Klambauer et al., 2017."""
+    alpha = 1.6732632423543772848170429916717
+    scale = 1.0507009873554804934193349852946
+    return scale * elu(x, alpha)
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where x > 0, alpha (exp(x / alpha) - 1) elsewhere."""
+    x = _float(x, "celu")
+    return elementwise.maximum(x, 0.0) + alpha * transcendental.expm1(
+        elementwise.minimum(x, 0.0) / alpha
+    )
+
+
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """x where x >= 0, negative_slope · x elsewhere."""
+    x = _float(x, "leaky_relu")
+    return logic.where(x >= 0, x, negative_slope * x)
+
+
+def hard_tanh(x: Any) -> Any:
+    """x, held within -1 and 1."""
+    x = _float(x, "hard_tanh")
+    return logic.where(x > 1, 1, logic.where(x < -1, -1, x))
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6."""
+    return relu6(_float(x, "hard_sigmoid") + 3.0) / 6.0
+
+
+def hard_silu(x: Any) -> Any:
+    """x · hard_sigmoid(x)."""
+    x = _float(x, "hard_silu")
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x · Φ(x) with the normal distribution function Φ.
+
+    By default Φ is approximated with a tanh (Hendrycks & Gimpel, 2016).
+    """
+    x = _float(x, "gelu")
+    if approximate:
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+        return x * (0.5 * (1.0 + transcendental.tanh(inner)))
+    return 0.5 * x * ops.erfc(-x * math.sqrt(0.5))
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of x along `axis`, times the sigmoid of the second."""
+    x = _float(x, "glu")
+    size = x.shape[axis]
+    if size % 2:
+        raise ValueError(f"jax.nn.glu needs an even size along axis {axis}, got {size}")
+    first, second = shape.split(x, 2, axis)
+    return first * sigmoid(second)
+
+
+# ---------------------------------------------------------------- softmax and relatives
+
+
+def logsumexp(
+    a: Any,
+    axis: Axis = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """log(sum(b · exp(a))) along `axis`, without overflow.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> jax.nn.logsumexp(jnp.array([1000.0, 1000.0]))
+    Array(1000.6931, dtype=float32)
+    """
+    a = _float(a, "logsumexp")
+    if b is not None:
+        b = _float(b, "logsumexp")
+        a = logic.where(b != 0, a, -np.inf)
+    peak = reduce.max(a, axis=axis, keepdims=True, where=where, initial=-np.inf)
+    peak = stop_gradient(
+        logic.where(logic.isfinite(peak), peak, create.zeros_like(peak))
+    )
+    terms = transcendental.exp(a - peak)
+    if b is not None:
+        terms = terms * b
+    total = reduce.sum(terms, axis=axis, keepdims=keepdims, where=where)
+    sign = elementwise.sign(total)
+    if not keepdims:
+        peak = shape.squeeze(peak, axis=_axes(axis, a.ndim))
+    if return_sign or b is not None:
+        total = ops.abs(total)
+    out = transcendental.log(total) + peak
+    if return_sign:
+        return out, sign
+    if b is not None:
+        return logic.where(sign < 0, np.nan, out)
+    return out
+
+
+def _axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, int):
+        return (axis,)
+    return tuple(axis)
+
+
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """exp(x) / sum(exp(x)) along `axis`, without overflow.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> jax.nn.softmax(jnp.array([0.0, 0.0]))
+    Array([0.5, 0.5], dtype=float32)
+    """
+    x = _float(x, "softmax")
+    peak = reduce.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
+    shifted = x if where is None else logic.where(where, x, -np.inf)
+    terms = transcendental.exp(shifted - stop_gradient(peak))
+    result = terms / reduce.sum(terms, axis=axis, keepdims=True, where=where)
+    return result if where is None else logic.where(where, result, 0)
+
+
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """x - logsumexp(x) along `axis`."""
+    x = _float(x, "log_softmax")
+    peak = reduce.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
+    shifted = x - stop_gradient(peak)
+    total = reduce.sum(transcendental.exp(shifted), axis=axis, keepdims=True, where=where)
+    result = shifted - transcendental.log(total)
+    return result if where is None else logic.where(where, result, -np.inf)
+
+
+def standardize(
+    x: Any,
+    axis: Axis = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+) -> Any:
+    """(x - mean) / sqrt(variance + epsilon) along `axis`."""
+    x = _float(x, "standardize")
+    if mean is None:
+        mean = reduce.mean(x, axis=axis, keepdims=True, where=where)
+    if variance is None:
+        variance = reduce.mean(
+            elementwise.square(x), axis=axis, keepdims=True, where=where
+        ) - elementwise.square(mean)
+    return (x - mean) * ops.rsqrt(variance + epsilon)
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """1 at the position of each class index along a new axis, 0 elsewhere.
+
+    Indices outside 0 … num_classes - 1 give rows of zeros.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> jax.nn.one_hot(jnp.array([1, 0]), 2)
+    Array([[0., 1.],
+           [1., 0.]], dtype=float32)
+    """
+    x = convert.asarray(convert.operand(x, "nn.one_hot"))
+    dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    rank = x.ndim + 1
+    axis = axis % rank
+    column = shape.expand_dims(x, axis)
+    classes = create.arange(num_classes, dtype=x.dtype)
+    along = [1] * rank
+    along[axis] = num_classes
+    return (column == shape.reshape(classes, tuple(along))).astype(dtype)
+
+
+tanh = transcendental.tanh
