@@ -19,6 +19,7 @@ from tetrad._src.numpy import convert, methods, text
 from tetrad._src.runtime import device, lazy
 from tetrad._src.runtime.array import Array
 from tetrad._src.transforms import tracer_methods
+from tetrad._src.util import dtypes
 from tetrad._src.util.config import config, cpu_device_count
 
 
@@ -47,11 +48,23 @@ def install() -> None:
 
 
 def _array_text(x: Any) -> str:
+    if dtypes.is_key(x.dtype):
+        return _keys_text(x)
     return text.format_array(np.asarray(x), x.aval.weak_type)
 
 
 def _elements_text(x: Any) -> str:
+    if dtypes.is_key(x.dtype):
+        return _keys_text(x)
     return text.format_elements(np.asarray(x))
+
+
+def _keys_text(keys: Any) -> str:
+    words = np.ascontiguousarray(keys._host()).view(np.uint32)
+    return (
+        f"Array({keys.shape}, dtype={keys.dtype.name}) overlaying:\n"
+        f"{words.reshape(*keys.shape, 2)}"
+    )
 
 
 def _device_array(host: np.ndarray[Any, Any], weak_type: bool) -> Any:

@@ -24,6 +24,7 @@ from tetrad._src.numpy import (
     transcendental,
 )
 from tetrad._src.ops import elementwise as ops
+from tetrad._src.ops import special
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.identity import stop_gradient
 from tetrad._src.util import dtypes
@@ -158,7 +159,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     if approximate:
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
         return x * (0.5 * (1.0 + transcendental.tanh(inner)))
-    return 0.5 * x * ops.erfc(-x * math.sqrt(0.5))
+    return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
 
 
 def glu(x: Any, axis: int = -1) -> Any:

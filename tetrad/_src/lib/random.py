@@ -11,20 +11,21 @@ Read the keys, then `uniform`, from which the others follow.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.lib.compiled import compiled
-from tetrad._src.numpy import convert, create, index, order, reduce
-from tetrad._src.numpy import elementwise as numpy_elementwise
-from tetrad._src.ops import cumulative, random, shape as shape_ops
-from tetrad._src.ops.axes import check_shape
-from tetrad._src.ops.convert import bitcast_convert_type, convert_element_type
+from tetrad._src.numpy import convert, create, elementwise, index, order, reduce
+from tetrad._src.numpy import shape as shape_functions
+from tetrad._src.ops import cumulative, random, special
 from tetrad._src.ops import elementwise as ops
+from tetrad._src.ops import shape as shape_ops
+from tetrad._src.ops.bitcast import bitcast_convert_type
+from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.sort import sort_key_val, top_k
 from tetrad._src.util import dtypes
 
@@ -148,6 +149,15 @@ def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
     return _split(typed, shape=shape) if not raw else _split_raw(key, shape=shape)
 
 
+def _pick(x: Any, i: int) -> Any:
+    """x[i] along the first axis."""
+    return shape_ops.squeeze(shape_ops.slice_in_dim(x, i, i + 1, axis=0), (0,))
+
+
+def _take(x: Any, places: Any, axis: int) -> Any:
+    return index.getitem(x, (*[slice(None)] * axis, places))
+
+
 @compiled
 def _split(typed: Any, shape: tuple[int, ...]) -> Any:
     return random.random_split(typed, shape)
@@ -183,7 +193,15 @@ def fold_in(key: Key, data: int | Value) -> Any:
 def _shape(shape: Any, name: str) -> tuple[int, ...]:
     if isinstance(shape, (int, np.integer)):
         shape = (shape,)
-    return tuple(check_shape(f"jax.random.{name}", shape))
+    try:
+        extents = tuple([operator.index(n) for n in shape])
+    except TypeError:
+        extents = (-1,)
+    if any([n < 0 for n in extents]):
+        raise ValueError(
+            f"jax.random.{name}: shape must be a tuple of integers >= 0, got {shape!r}"
+        )
+    return extents
 
 
 def _float_dtype(dtype: Any, name: str) -> Any:
@@ -247,7 +265,7 @@ def _bound(x: Any, shape: tuple[int, ...], dtype: Any, name: str, what: str) -> 
             f"jax.random.{name}: {what} has shape {aval.shape}, which does not broadcast"
             f" to shape={shape}"
         )
-    return create.broadcast_to(convert_element_type(x, dtype), shape)
+    return shape_functions.broadcast_to(convert_element_type(x, dtype), shape)
 
 
 def _unit(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -291,8 +309,8 @@ def normal(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
         part = np.dtype(f"f{dtype.itemsize // 2}")
         typed, _ = _one_key(key, "normal")
         keys = random.random_split(typed, (2,))
-        real = _normal(index.take_index(keys, 0), shape=shape, dtype=part)
-        imag = _normal(index.take_index(keys, 1), shape=shape, dtype=part)
+        real = _normal(_pick(keys, 0), shape=shape, dtype=part)
+        imag = _normal(_pick(keys, 1), shape=shape, dtype=part)
         return ops.div(ops.complex(real, imag), dtype.type(math.sqrt(2)))
     dtype = _float_dtype(dtype, "normal")
     typed, _ = _one_key(key, "normal")
@@ -303,7 +321,7 @@ def normal(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
 def _normal(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low = dtype.type(np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype))
     unit = _spread(_unit(typed, shape, dtype), low, dtype.type(1))
-    return ops.mul(dtype.type(math.sqrt(2)), ops.erf_inv(unit))
+    return ops.mul(dtype.type(math.sqrt(2)), special.erf_inv(unit))
 
 
 def randint(
@@ -344,9 +362,9 @@ def _integer_bound(x: Any, shape: tuple[int, ...], dtype: Any, what: str) -> Any
     x = convert.operand(x, "random.randint", what)
     info = dtypes.iinfo(dtype)
     if aval_of(x).dtype != dtype and dtypes.iinfo(aval_of(x).dtype).bits > info.bits:
-        x = numpy_elementwise.clip(x, info.min, info.max)
+        x = ops.clamp(aval_of(x).dtype.type(info.min), x, aval_of(x).dtype.type(info.max))
     x = convert_element_type(x, dtype)
-    return create.broadcast_to(x, shape) if aval_of(x).ndim else x
+    return shape_functions.broadcast_to(x, shape) if aval_of(x).ndim else x
 
 
 @compiled
@@ -357,8 +375,8 @@ def _randint(
     width = dtype.itemsize * 8
     unsigned = np.dtype(f"u{dtype.itemsize}")
     keys = random.random_split(typed, (2,))
-    upper = random.random_bits(index.take_index(keys, 0), width, shape)
-    lower = random.random_bits(index.take_index(keys, 1), width, shape)
+    upper = random.random_bits(_pick(keys, 0), width, shape)
+    lower = random.random_bits(_pick(keys, 1), width, shape)
     empty = ops.le(high, low)
     span = convert_element_type(ops.sub(high, low), unsigned)
     span = ops.select_n(empty, span, shape_ops.full_like(span, 1))
@@ -431,7 +449,7 @@ def categorical(
         )
     dtype = aval.dtype if aval.kind == "f" else dtypes.canonicalize_dtype(float)
     noise = gumbel(key, (*prefix, *aval.shape), dtype)
-    scores = numpy_elementwise.add(noise, logits)
+    scores = elementwise.add(noise, logits)
     return reduce.argmax(scores, axis=axis + len(prefix))
 
 
@@ -460,7 +478,7 @@ def permutation(
     if independent or aval.ndim == 1:
         return _shuffle(typed, x, axis=axis)
     chosen = _shuffle(typed, create.arange(aval.shape[axis]), axis=0)
-    return index.take(x, chosen, axis=axis)
+    return _take(x, chosen, axis)
 
 
 @compiled
@@ -470,7 +488,7 @@ def _shuffle(typed: Any, x: Any, axis: int) -> Any:
     rounds = math.ceil(3 * math.log(size) / math.log(2**32 - 1))
     for _ in range(rounds):
         keys = random.random_split(typed, (2,))
-        typed, sub = index.take_index(keys, 0), index.take_index(keys, 1)
+        typed, sub = _pick(keys, 0), _pick(keys, 1)
         words = random.random_bits(sub, 32, aval_of(x).shape)
         _, x = sort_key_val(words, x, dimension=axis)
     return x
@@ -511,7 +529,7 @@ def choice(
     else:
         picked = _weighted(key, p, count, draws, replace)
     picked = shape_ops.reshape(picked, shape)
-    return picked if is_count else index.take(a, picked, axis=axis)
+    return picked if is_count else _take(a, picked, axis)
 
 
 def _weighted(key: Key, p: Any, count: int, draws: int, replace: bool) -> Any:
@@ -528,12 +546,8 @@ def _weighted(key: Key, p: Any, count: int, draws: int, replace: bool) -> Any:
     if replace:
         total = cumulative.cumsum(p, axis=0)
         u = uniform(key, (draws,), dtype)
-        last = index.take_index(total, count - 1)
+        last = _pick(total, count - 1)
         level = ops.mul(last, ops.sub(dtype.type(1), u))
         return order.searchsorted(total, level)
     noise = ops.add(gumbel(key, (count,), dtype), ops.log(p))
     return top_k(noise, draws)[1]
-
-
-__all__ = [name for name in dir() if not name.startswith("_")]
-_ = Aval
