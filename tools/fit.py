@@ -124,9 +124,7 @@ class Fit:
         if self.method == "interpolate":
             return [float(c) for c in interpolate(self.function, low, high, self.count)]
         format = np.float32 if self.method == "f32" else np.float64
-        return minimax(
-            self.function, low, high, self.count, self.weight, format
-        )
+        return minimax(self.function, low, high, self.count, self.weight, format)
 
     def bits(self, coefficients: Sequence[float]) -> float:
         """The largest weighted error, as a number of correct bits."""
@@ -239,9 +237,7 @@ sin_smooth = smooth(odd_tail(mp.sin), -mp.mpf(1) / 6, mp.mpf(1) / 120)
 cos_smooth = smooth(cos_tail, mp.mpf(1) / 24, -mp.mpf(1) / 720)
 asin_smooth = smooth(odd_tail(mp.asin), mp.mpf(1) / 6, mp.mpf(3) / 40)
 atan_smooth = smooth(odd_tail(mp.atan), -mp.mpf(1) / 3, mp.mpf(1) / 5)
-erf_smooth = smooth(
-    erf_tail, 2 / mp.sqrt(mp.pi) - 1, -2 / (3 * mp.sqrt(mp.pi))
-)
+erf_smooth = smooth(erf_tail, 2 / mp.sqrt(mp.pi) - 1, -2 / (3 * mp.sqrt(mp.pi)))
 
 lgamma_smooth = smooth(lgamma_ratio, 1 - mp.euler, (mp.zeta(2) - 1) / 2)
 
@@ -323,7 +319,7 @@ table says what it approximates, and to how many bits (relative to the function'
 from __future__ import annotations
 '''
 
-FOOTER = '''
+FOOTER = """
 # erf⁻¹(x) / x in w − 2.5 for w < 5 and in √w − 3 beyond, w = −log(1 − x²).
 # M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011.
 ERF_INV_F32_CENTRE = (
@@ -347,7 +343,7 @@ ERF_INV_F32_TAIL = (
     0.00134934322,
     0.000100950558,
     -0.000200214257,
-)'''
+)"""
 
 
 def main() -> None:

@@ -249,15 +249,11 @@ def log1p(b: Emitter, z: Pair) -> Pair:
 def pow(b: Emitter, x: Pair, y: Pair) -> Pair:
     """exp(y·log x); 1 where y is 0, and 0 at x = 0 where y has a positive real part."""
     result = exp(b, multiply(b, y, log(b, x)))
-    at_zero = b.binary(
-        "and", b.compare("oeq", x[0], 0.0), b.compare("oeq", x[1], 0.0)
-    )
+    at_zero = b.binary("and", b.compare("oeq", x[0], 0.0), b.compare("oeq", x[1], 0.0))
     at_zero = b.binary("and", at_zero, b.compare("ogt", y[0], 0.0))
     zero, one = b.constant(0.0, "f64"), b.constant(1.0, "f64")
     result = select_pair(b, at_zero, (zero, zero), result)
-    trivial = b.binary(
-        "and", b.compare("oeq", y[0], 0.0), b.compare("oeq", y[1], 0.0)
-    )
+    trivial = b.binary("and", b.compare("oeq", y[0], 0.0), b.compare("oeq", y[1], 0.0))
     return select_pair(b, trivial, (one, zero), result)
 
 

@@ -229,9 +229,7 @@ def log_specials(b: Emitter, x: Value, y: Value) -> Value:
 def log1p(b: Emitter, x: Value) -> Value:
     """log(1 + x): log of the rounded sum, its mantissa corrected by what was lost."""
     u = x + 1.0
-    lost = b.select(
-        b.compare("olt", b.magnitude(x), 1.0), x - (u - 1.0), 1.0 - (u - x)
-    )
+    lost = b.select(b.compare("olt", b.magnitude(x), 1.0), x - (u - 1.0), 1.0 - (u - x))
     exponent, f = split_log(b, u)
     # u ≤ 2¹⁰²⁴ makes n ≤ 1024: the correction vanishes before 2⁻ⁿ leaves the range.
     largest = 1000 if x.type == "f64" else 120

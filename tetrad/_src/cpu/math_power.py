@@ -17,7 +17,7 @@ from tetrad._src.cpu.math_exp import (
     scale_subnormal,
     split_log,
 )
-from tetrad._src.cpu.registers import SIGNED, Emitter, Value
+from tetrad._src.cpu.registers import INTEGERS, SIGNED, Emitter, Helper, Value
 
 Pair = tuple[Value, Value]
 
@@ -153,9 +153,7 @@ def _log_pair(b: Emitter, size: Value) -> Pair:
 
 def integer_power(b: Emitter, x: Value, y: Value) -> Value:
     """x to the power y of integers, wrapping; negative powers of all but ±1 are 0."""
-    type = x.type
-    name = f"tetrad_power_{type}"
-    return b.helper(name, type, [x, y], _integer_power_body)
+    return b.call_helper(INTEGER_POWERS[x.type], x, y)
 
 
 def _integer_power_body(b: Emitter, x: Value, y: Value) -> Value:
@@ -198,8 +196,7 @@ def remainder(b: Emitter, x: Value, y: Value) -> Value:
     fast = b.copysign(r, x)
 
     def slow() -> Value:
-        name = f"tetrad_remainder_{x.type}"
-        exact = b.helper(name, x.type, [top, bottom], _remainder_body)
+        exact = b.call_helper(REMAINDERS[x.type], top, bottom)
         return b.select(hard, b.copysign(exact, x), fast)
 
     return b.if_any(hard, slow, fast)
@@ -246,3 +243,13 @@ def _integer_mantissa(b: Emitter, size: Value) -> Pair:
     shifted = mantissa << zeros
     mantissa = b.select(normal, mantissa | (1 << width), shifted)
     return b.select(normal, exponent, 1 - zeros), mantissa
+
+
+INTEGER_POWERS = {
+    type: Helper(f"power_{type}", type, (type, type), _integer_power_body)
+    for type in sorted(INTEGERS)
+}
+REMAINDERS = {
+    type: Helper(f"remainder_{type}", type, (type, type), _remainder_body)
+    for type in ("f32", "f64")
+}

@@ -20,7 +20,7 @@ from tetrad._src.cpu.math_exp import (
     split_log,
 )
 from tetrad._src.cpu.math_trig import cos, sin
-from tetrad._src.cpu.registers import Emitter, Value
+from tetrad._src.cpu.registers import Emitter, Helper, Value
 
 
 def in_double(
@@ -187,8 +187,8 @@ def lgamma(b: Emitter, x: Value) -> Value:
     positive = _lgamma_of_positive(b, x)
 
     def reflected() -> Value:
-        helper = b.helper("tetrad_lgamma_negative", "f64", [x], _lgamma_of_negative)
-        return b.select(below, helper, positive)
+        mirrored = b.call_helper(LGAMMA_NEGATIVE, x)
+        return b.select(below, mirrored, positive)
 
     below = b.compare("olt", x, 0.0)
     return b.if_any(below, reflected, positive)
@@ -245,8 +245,8 @@ def digamma(b: Emitter, x: Value) -> Value:
     positive = _digamma_of_positive(b, x)
 
     def reflected() -> Value:
-        helper = b.helper("tetrad_digamma_negative", "f64", [x], _digamma_of_negative)
-        return b.select(below, helper, positive)
+        mirrored = b.call_helper(DIGAMMA_NEGATIVE, x)
+        return b.select(below, mirrored, positive)
 
     below = b.compare("ole", x, 0.0)
     return b.if_any(below, reflected, positive)
@@ -279,3 +279,7 @@ def _digamma_of_negative(b: Emitter, x: Value) -> Value:
     y = y - math.pi * cotangent
     y = b.select(b.compare("olt", b.magnitude(x), 2.0**-60), -1.0 / x, y)
     return b.select(b.compare("oeq", x, nearest), math.nan, y)
+
+
+LGAMMA_NEGATIVE = Helper("lgamma_negative", "f64", ("f64",), _lgamma_of_negative)
+DIGAMMA_NEGATIVE = Helper("digamma_negative", "f64", ("f64",), _digamma_of_negative)

@@ -9,9 +9,10 @@ integers (Payne and Hanek), so huge arguments are as exact as small ones.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tetrad._src.cpu import coefficients as table
-from tetrad._src.cpu.registers import Emitter, Value
+from tetrad._src.cpu.registers import Emitter, Helper, Value
 
 PI_F32 = (3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15)
 HALF_PI_F64 = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
@@ -27,6 +28,17 @@ INVERSE_PI_BITS = int(
     "517cc1b727220a94fe13abe8fa9a6ee06db14acc9e21c820ff28b1d5ef5de2b0db92371d", 16
 )
 """The first 288 bits of 1/π after the binary point."""
+
+TWO_OVER_PI_BITS = int(
+    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561"
+    "b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73ee88235f52ebb4484"
+    "e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980f"
+    "ef2f118b5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d7527bac7ebe5f17b"
+    "3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b6babf0cfbc209af4361d"
+    "a9e391615ee61b08",
+    16,
+)
+"""The first 1344 bits of 2/π after the binary point."""
 
 LIMIT_F32 = 2.0**17
 
@@ -58,16 +70,14 @@ def _tangent_f32(b: Emitter, x: Value) -> Value:
     quadrant, high, _ = _reduced_f64(b, wide)
     fast = _finish_tangent_f32(b, x, quadrant, high)
     large = b.compare("uge", b.magnitude(x), 2.0**20)
+    return b.if_any(large, lambda: b.call_helper(TAN_LARGE_F32, x, fast), fast)
 
-    def body(inner: Emitter, x: Value, fast: Value) -> Value:
-        wide = inner.cast("fpext", x, "f64")
-        quadrant, high, _ = _reduced_large_f64(inner, wide)
-        slow = _finish_tangent_f32(inner, x, quadrant, high)
-        keep = inner.compare("olt", inner.magnitude(x), 2.0**20)
-        return inner.select(keep, fast, slow)
 
-    name = "tetrad_tan_large_f32"
-    return b.if_any(large, lambda: b.helper(name, "f32", [x, fast], body), fast)
+def _large_tangent_f32(b: Emitter, x: Value, fast: Value) -> Value:
+    """The tangent of every finite |x| ≥ 2²⁰; `fast` elsewhere."""
+    quadrant, high, _ = _reduced_large_f64(b, b.cast("fpext", x, "f64"))
+    slow = _finish_tangent_f32(b, x, quadrant, high)
+    return b.select(b.compare("olt", b.magnitude(x), 2.0**20), fast, slow)
 
 
 def _finish_tangent_f32(b: Emitter, x: Value, quadrant: Value, r: Value) -> Value:
@@ -106,12 +116,8 @@ def _circular_f32(b: Emitter, x: Value, cosine: bool) -> Value:
         y = b.select(b.compare("oeq", x, 0.0), x, y)
     fast = b.from_bits(b.bits(y) ^ sign)
     large = b.compare("uge", b.magnitude(x), LIMIT_F32)
-    name = "tetrad_cos_large_f32" if cosine else "tetrad_sin_large_f32"
-
-    def body(inner: Emitter, x: Value, fast: Value) -> Value:
-        return _large_f32(inner, x, fast, cosine)
-
-    return b.if_any(large, lambda: b.helper(name, "f32", [x, fast], body), fast)
+    helper = COS_LARGE_F32 if cosine else SIN_LARGE_F32
+    return b.if_any(large, lambda: b.call_helper(helper, x, fast), fast)
 
 
 def _reduced_f32(b: Emitter, x: Value, multiple: Value) -> Value:
@@ -133,9 +139,7 @@ def _table_words(b: Emitter, name: str, words: list[int], index: Value) -> Value
     texts = ", ".join(f"i32 {w - (1 << 32) if w >> 31 else w}" for w in words)
     b.declarations.add(f"@{name} = internal constant [{len(words)} x i32] [{texts}]")
     pointers = b.vector("ptr")
-    address = b.raw(
-        f"getelementptr i32, ptr @{name}, {b.register('i32')} {index.ref}"
-    )
+    address = b.raw(f"getelementptr i32, ptr @{name}, {b.register('i32')} {index.ref}")
     if b.lanes == 1:
         return b.emit("i32", f"load i32, ptr {address}, align 4")
     register = b.register("i32")
@@ -149,6 +153,11 @@ def _table_words(b: Emitter, name: str, words: list[int], index: Value) -> Value
         f"call {register} @{function}({pointers} {address}, i32 4, "
         f"{mask} splat (i1 true), {register} zeroinitializer)",
     )
+
+
+def _words(bits: int, count: int) -> list[int]:
+    """A bit string as 32-bit words, the first bits first."""
+    return [(bits >> (32 * (count - 1 - k))) & 0xFFFFFFFF for k in range(count)]
 
 
 def _window(
@@ -166,7 +175,7 @@ def _window(
 
 def _large_f32(b: Emitter, x: Value, fast: Value, cosine: bool) -> Value:
     """Sine or cosine of every finite |x| ≥ 2¹⁷; `fast` elsewhere."""
-    words = [0] + [(INVERSE_PI_BITS >> (32 * (8 - k))) & 0xFFFFFFFF for k in range(9)]
+    words = [0, *_words(INVERSE_PI_BITS, 9)]
     bits = b.bits(x)
     size = bits & 0x7FFFFFFF
     exponent = size >> 23
@@ -197,15 +206,13 @@ def _circular_f64(b: Emitter, x: Value, name: str) -> Value:
     quadrant, high, low = _reduced_f64(b, x)
     fast = _finish_f64(b, name, x, quadrant, high, low)
     large = b.compare("uge", b.magnitude(x), _limit_f64(b))
+    return b.if_any(large, lambda: b.call_helper(LARGE_F64[name], x, fast), fast)
 
-    def body(inner: Emitter, x: Value, fast: Value) -> Value:
-        limit = _limit_f64(inner)
-        slow = _finish_f64(inner, name, x, *_reduced_large_f64(inner, x))
-        keep = inner.compare("olt", inner.magnitude(x), limit)
-        return inner.select(keep, fast, slow)
 
-    full = f"tetrad_{name}_large_f64"
-    return b.if_any(large, lambda: b.helper(full, "f64", [x, fast], body), fast)
+def _large_f64(b: Emitter, x: Value, fast: Value, name: str) -> Value:
+    """The function of every finite x beyond the limit; `fast` elsewhere."""
+    slow = _finish_f64(b, name, x, *_reduced_large_f64(b, x))
+    return b.select(b.compare("olt", b.magnitude(x), _limit_f64(b)), fast, slow)
 
 
 def _limit_f64(b: Emitter) -> float:
@@ -258,7 +265,7 @@ def _fraction_of_product(
     b: Emitter, mantissa: Value, offset: Value
 ) -> tuple[Value, Value, Value]:
     """(signed fraction in 2⁻⁶⁴, its next 64 bits, nearest whole number modulo 4)."""
-    words = [0, 0, *TWO_OVER_PI_WORDS]
+    words = [0, 0, *_words(TWO_OVER_PI_BITS, 42)]
     window = _window(b, "tetrad_two_over_pi", words, offset, 6)
     low_half = mantissa & 0xFFFFFFFF
     high_half = mantissa >> 32
@@ -316,15 +323,16 @@ def _cosine_f64(b: Emitter, high: Value, low: Value, square: Value) -> Value:
     return head + (((1.0 - head) - half) + tail)
 
 
-TWO_OVER_PI_WORDS = [
-    int(word, 16)
-    for word in (
-        "a2f9836e 4e441529 fc2757d1 f534ddc0 db629599 3c439041 fe5163ab debbc561 "
-        "b7246e3a 424dd2e0 06492eea 09d1921c fe1deb1c b129a73e e88235f5 2ebb4484 "
-        "e99c7026 b45f7e41 3991d639 835339f4 9c845f8b bdf9283b 1ff897ff de05980f "
-        "ef2f118b 5a0a6d1f 6d367ecf 27cb09b7 4f463f66 9e5fea2d 7527bac7 ebe5f17b "
-        "3d0739f7 8a5292ea 6bfb5fb1 1f8d5d08 56033046 fc7b6bab f0cfbc20 9af4361d "
-        "a9e39161 5ee61b08"
-    ).split()
-]
-"""The first 1344 bits of 2/π after the binary point."""
+SIN_LARGE_F32 = Helper(
+    "sin_large_f32", "f32", ("f32", "f32"), partial(_large_f32, cosine=False)
+)
+COS_LARGE_F32 = Helper(
+    "cos_large_f32", "f32", ("f32", "f32"), partial(_large_f32, cosine=True)
+)
+TAN_LARGE_F32 = Helper("tan_large_f32", "f32", ("f32", "f32"), _large_tangent_f32)
+LARGE_F64 = {
+    name: Helper(
+        f"{name}_large_f64", "f64", ("f64", "f64"), partial(_large_f64, name=name)
+    )
+    for name in ("sin", "cos", "tan")
+}

@@ -14,10 +14,11 @@ one of the 16-bit format; a complex number is a pair of registers.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -605,7 +606,9 @@ class Emitter:
         end = self.label
         self.start_block(after)
         merged = [
-            self.raw(f"phi {self.register(fast.type)} [ {f}, %{before} ], [ {s}, %{end} ]")
+            self.raw(
+                f"phi {self.register(fast.type)} [ {f}, %{before} ], [ {s}, %{end} ]"
+            )
             for f, s in zip(fast.parts, slow.parts, strict=True)
         ]
         return Value(self, merged[0], fast.type, *merged[1:])
@@ -645,36 +648,63 @@ class Emitter:
         self.start_block(after)
         return current
 
-    def helper(
-        self,
-        name: str,
-        type: str,
-        operands: Sequence[Value],
-        body: Callable[..., Value],
-    ) -> Value:
-        """Call an out-of-line function of registers whose text `body` writes.
+    def call_helper(self, helper: Helper, *operands: Value) -> Value:
+        """Call an out-of-line function; see `Helper`."""
+        name = helper.full_name(self.lanes, self.has_fma)
+        if Helper.linked:
+            return self.call(name, helper.type, *operands)
+        definition, declarations = helper.definition(self.lanes, self.has_fma)
+        self.declarations |= declarations
+        self.declarations.add(definition.replace("define dso_local", "define internal"))
+        register = self.register(helper.type)
+        typed = ", ".join(f"{self.register(x.type)} {x.ref}" for x in operands)
+        return self.emit(helper.type, f"call {register} @{name}({typed})")
 
-        `body(emitter, *operands)` writes into an emitter of its own. The definition
-        goes to `declarations`, once for each name and number of lanes.
-        """
-        full = f"{name}_x{self.lanes}"
-        inner = self.__class__(self.lanes, "s", fma=self.has_fma)
-        inner_operands = [
-            Value(inner, f"%x{i}", x.type) for i, x in enumerate(operands)
-        ]
-        result = body(inner, *inner_operands)
-        register = self.register(type)
-        types = [self.register(x.type) for x in operands]
+
+class Helper:
+    """A rarely needed function of registers that stands outside of the kernels.
+
+    `body(emitter, *operands)` writes its text. If `Helper.linked`, kernels only declare
+    it, and whoever loads them finds it by its name (`math_library.py` does, and compiles
+    it at its first use); else its definition goes into the module of every user.
+    """
+
+    PREFIX = "tetrad_math_"
+    known: ClassVar[dict[str, Helper]] = {}
+    linked: ClassVar[bool] = False
+
+    def __init__(
+        self, name: str, type: str, operands: Sequence[str], body: Callable[..., Value]
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.operands = tuple(operands)
+        self.body = body
+        Helper.known[name] = self
+
+    def full_name(self, lanes: int, fma: bool) -> str:
+        """The name of the function for so many lanes, with or without fused code."""
+        return f"{self.PREFIX}{self.name}_x{lanes}{'' if fma else '_plain'}"
+
+    @classmethod
+    def find(cls, full_name: str) -> tuple[Helper, int, bool] | None:
+        """The helper, lanes and use of fused code that a name stands for."""
+        matched = re.fullmatch(rf"{cls.PREFIX}(\w+)_x(\d+)(_plain)?", full_name)
+        if matched is None or matched[1] not in cls.known:
+            return None
+        return cls.known[matched[1]], int(matched[2]), matched[3] is None
+
+    def definition(self, lanes: int, fma: bool) -> tuple[str, set[str]]:
+        """The text of the function, and the declarations that it needs."""
+        inner = Emitter(lanes, "s", fma=fma)
+        values = [Value(inner, f"%x{i}", t) for i, t in enumerate(self.operands)]
+        result = self.body(inner, *values)
+        register = inner.register(self.type)
+        types = [inner.register(t) for t in self.operands]
         arguments = ", ".join(f"{t} %x{i}" for i, t in enumerate(types))
         text = "\n".join(inner.lines)
-        self.declarations |= inner.declarations
-        self.declarations.add(
-            f"define internal {register} @{full}({arguments}) "
-            f"noinline cold nounwind {{\nentry:\n{text}\n"
-            f"  ret {register} {result.ref}\n}}"
-        )
-        typed = ", ".join(
-            f"{t} {x.ref}" for t, x in zip(types, operands, strict=True)
-        )
-        return self.emit(type, f"call {register} @{full}({typed})")
-
+        name = self.full_name(lanes, fma)
+        return (
+            f"define dso_local {register} @{name}({arguments}) noinline cold nounwind {{"
+            f"\nentry:\n{text}\n  ret {register} {result.ref}\n}}"
+        ), inner.declarations

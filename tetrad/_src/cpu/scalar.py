@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrad._src.cpu import complex_math
+from tetrad._src.cpu import complex_math, math_library
 from tetrad._src.cpu.math import BINARY, UNARY
 from tetrad._src.cpu.math_power import integer_power
 from tetrad._src.cpu.registers import (
@@ -203,7 +203,9 @@ class Block(BitsBlock):
             return self.binary("or" if name == "max" else "and", x, y)
         if x.type in COMPLEX:
             first = self.binary(
-                "or", self._compare(x, y, order), self.compare("uno", *self._in_parts(x))
+                "or",
+                self._compare(x, y, order),
+                self.compare("uno", *self._in_parts(x)),
             )
             return self.select(first, x, y)
         prefix = "s" if x.type in SIGNED else "u"

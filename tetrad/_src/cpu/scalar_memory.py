@@ -114,7 +114,9 @@ class MemoryBlock(ConvertBlock):
     def _load_plain(self, pointer: str, type: str, mask: Value | None) -> Value:
         register = self.register(type)
         if mask is None:
-            return self.emit(type, f"load {register}, ptr {pointer}, align {SIZE[type]}")
+            return self.emit(
+                type, f"load {register}, ptr {pointer}, align {SIZE[type]}"
+            )
         vector, where, lanes = self._masked(register, mask)
         name = f"llvm.masked.load.{self._masked_suffix(type, lanes)}.p0"
         self.declarations.add(
