@@ -328,6 +328,8 @@ def test_weak_types() -> None:
     assert not lax.add(known(np.float64(1.0)), 2.0).weak_type
     assert lax.convert_element_type(1, "float32").weak_type is False
     assert lax.full((2,), 1.0).weak_type
+    assert lax.select(known(np.array([True])), 1.0, 2.0).weak_type
+    assert not lax.select(True, known(np.float64(1)), 2.0).weak_type
     assert not lax.full((2,), 1.0, "float32").weak_type
 
 

@@ -33,7 +33,7 @@ class Add(Binary):
 
     >>> from tetrad import lax
     >>> lax.add(1.0, 2.0)
-    Array(3., dtype=float32)
+    Array(3., dtype=float32, weak_type=True)
     """
 
     accepts = "fcui"
@@ -62,7 +62,7 @@ class Sub(Binary):
 
     >>> from tetrad import lax
     >>> lax.sub(1.0, 2.0)
-    Array(-1., dtype=float32)
+    Array(-1., dtype=float32, weak_type=True)
     """
 
     accepts = "fcui"
@@ -89,7 +89,7 @@ class Neg(Unary):
 
     >>> from tetrad import lax
     >>> lax.neg(1.0)
-    Array(-1., dtype=float32)
+    Array(-1., dtype=float32, weak_type=True)
     """
 
     accepts = "fcui"
@@ -112,7 +112,7 @@ class Mul(Binary):
 
     >>> from tetrad import lax
     >>> lax.mul(2.0, 3.0)
-    Array(6., dtype=float32)
+    Array(6., dtype=float32, weak_type=True)
     """
 
     accepts = "fcui"
@@ -147,7 +147,7 @@ class Div(Binary):
 
     >>> from tetrad import lax
     >>> lax.div(1.0, 4.0)
-    Array(0.25, dtype=float32)
+    Array(0.25, dtype=float32, weak_type=True)
     """
 
     accepts = "fcui"
@@ -177,7 +177,7 @@ class Rem(Binary):
 
     >>> from tetrad import lax
     >>> lax.rem(-7.0, 3.0)
-    Array(-1., dtype=float32)
+    Array(-1., dtype=float32, weak_type=True)
     """
 
     accepts = "fui"
@@ -214,7 +214,7 @@ class Max(Binary):
 
     >>> from tetrad import lax
     >>> lax.max(1.0, 2.0)
-    Array(2., dtype=float32)
+    Array(2., dtype=float32, weak_type=True)
     """
 
     accepts = "fcuib"
@@ -242,7 +242,7 @@ class Min(Binary):
 
     >>> from tetrad import lax
     >>> lax.min(1.0, 2.0)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     accepts = "fcuib"
@@ -275,7 +275,7 @@ class Clamp(Elementwise):
 
     >>> from tetrad import lax
     >>> lax.clamp(0.0, 1.5, 1.0)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     accepts = "fcuib"
@@ -314,7 +314,7 @@ class Sign(Unary):
 
     >>> from tetrad import lax
     >>> lax.sign(-2.5)
-    Array(-1., dtype=float32)
+    Array(-1., dtype=float32, weak_type=True)
     """
 
     accepts = "fcui"
@@ -341,7 +341,7 @@ class Square(Unary):
 
     >>> from tetrad import lax
     >>> lax.square(3.0)
-    Array(9., dtype=float32)
+    Array(9., dtype=float32, weak_type=True)
     """
 
     accepts = "fcui"
@@ -364,7 +364,7 @@ class IntegerPow(Unary):
 
     >>> from tetrad import lax
     >>> lax.integer_pow(2.0, 10)
-    Array(1024., dtype=float32)
+    Array(1024., dtype=float32, weak_type=True)
     """
 
     y: int
@@ -413,7 +413,7 @@ class Pow(Binary):
 
     >>> from tetrad import lax
     >>> lax.pow(2.0, 0.5)
-    Array(1.4142135, dtype=float32)
+    Array(1.4142135, dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -445,7 +445,7 @@ class Log(Unary):
 
     >>> from tetrad import lax
     >>> lax.log(1.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -466,7 +466,7 @@ class Sqrt(Unary):
 
     >>> from tetrad import lax
     >>> lax.sqrt(4.0)
-    Array(2., dtype=float32)
+    Array(2., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -487,7 +487,7 @@ class Rsqrt(Unary):
 
     >>> from tetrad import lax
     >>> lax.rsqrt(4.0)
-    Array(0.5, dtype=float32)
+    Array(0.5, dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -508,7 +508,7 @@ class Cbrt(Unary):
 
     >>> from tetrad import lax
     >>> lax.cbrt(-8.0)
-    Array(-2., dtype=float32)
+    Array(-2., dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -546,7 +546,7 @@ def reciprocal(x: Operand) -> Any:
 
     >>> from tetrad import lax
     >>> lax.reciprocal(4.0)
-    Array(0.25, dtype=float32)
+    Array(0.25, dtype=float32, weak_type=True)
     """
     return integer_pow(x, -1)
 

@@ -28,7 +28,7 @@ class Eq(Compare):
 
     >>> from tetrad import lax
     >>> lax.eq(1.0, 1.0)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
 
     accepts = "fcuib"
@@ -47,7 +47,7 @@ class Ne(Compare):
 
     >>> from tetrad import lax
     >>> lax.ne(1.0, 1.0)
-    Array(False, dtype=bool)
+    Array(False, dtype=bool, weak_type=True)
     """
 
     accepts = "fcuib"
@@ -67,7 +67,7 @@ class Lt(Compare):
 
     >>> from tetrad import lax
     >>> lax.lt(1.0, 2.0)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
 
     accepts = "fuib"
@@ -86,7 +86,7 @@ class Le(Compare):
 
     >>> from tetrad import lax
     >>> lax.le(2.0, 2.0)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
 
     accepts = "fuib"
@@ -105,7 +105,7 @@ class Gt(Compare):
 
     >>> from tetrad import lax
     >>> lax.gt(1.0, 2.0)
-    Array(False, dtype=bool)
+    Array(False, dtype=bool, weak_type=True)
     """
 
     accepts = "fuib"
@@ -124,7 +124,7 @@ class Ge(Compare):
 
     >>> from tetrad import lax
     >>> lax.ge(2.0, 2.0)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
 
     accepts = "fuib"
@@ -150,7 +150,7 @@ class IsFinite(Elementwise):
 
     >>> from tetrad import lax
     >>> lax.is_finite(1.0)
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
 
     accepts = "f"
@@ -179,10 +179,11 @@ class SelectN(Elementwise):
 
     >>> from tetrad import lax
     >>> lax.select_n(True, 1.0, 2.0)
-    Array(2., dtype=float32)
+    Array(2., dtype=float32, weak_type=True)
     """
 
     linear = ((1, 2),)
+    sets_weak = True
 
     def type(self, which: Aval, on_false: Aval, on_true: Aval) -> Aval:
         if which.dtype != BOOL:
@@ -190,7 +191,8 @@ class SelectN(Elementwise):
                 f"lax.select needs a bool predicate, got {which.long_name()}"
             )
         dtype = self.common_dtype((on_false, on_true))
-        return Aval(self.common_shape((which, on_false, on_true)), dtype)
+        shape = self.common_shape((which, on_false, on_true))
+        return Aval(shape, dtype, on_false.weak_type and on_true.weak_type)
 
     def transpose(
         self, ct: Any, which: Any, on_false: Any, on_true: Any
@@ -257,7 +259,7 @@ def select(pred: Operand, on_true: Operand, on_false: Operand) -> Any:
 
     >>> from tetrad import lax
     >>> lax.select(True, 1.0, 2.0)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
     return select_n(pred, on_false, on_true)
 
@@ -276,7 +278,7 @@ class And(Binary):
 
     >>> from tetrad import lax
     >>> lax.bitwise_and(12, 10)
-    Array(8, dtype=int32)
+    Array(8, dtype=int32, weak_type=True)
     """
 
     accepts = "uib"
@@ -300,7 +302,7 @@ class Or(Binary):
 
     >>> from tetrad import lax
     >>> lax.bitwise_or(12, 10)
-    Array(14, dtype=int32)
+    Array(14, dtype=int32, weak_type=True)
     """
 
     accepts = "uib"
@@ -324,7 +326,7 @@ class Xor(Binary):
 
     >>> from tetrad import lax
     >>> lax.bitwise_xor(12, 10)
-    Array(6, dtype=int32)
+    Array(6, dtype=int32, weak_type=True)
     """
 
     accepts = "uib"
@@ -344,7 +346,7 @@ class Not(Unary):
 
     >>> from tetrad import lax
     >>> lax.bitwise_not(0)
-    Array(-1, dtype=int32)
+    Array(-1, dtype=int32, weak_type=True)
     """
 
     accepts = "uib"
@@ -363,7 +365,7 @@ class ShiftLeft(Binary):
 
     >>> from tetrad import lax
     >>> lax.shift_left(3, 2)
-    Array(12, dtype=int32)
+    Array(12, dtype=int32, weak_type=True)
     """
 
     accepts = "ui"
@@ -384,7 +386,7 @@ class ShiftRightLogical(Binary):
 
     >>> from tetrad import lax
     >>> lax.shift_right_logical(-1, 31)
-    Array(1, dtype=int32)
+    Array(1, dtype=int32, weak_type=True)
     """
 
     accepts = "ui"
@@ -404,7 +406,7 @@ class ShiftRightArithmetic(Binary):
 
     >>> from tetrad import lax
     >>> lax.shift_right_arithmetic(-8, 1)
-    Array(-4, dtype=int32)
+    Array(-4, dtype=int32, weak_type=True)
     """
 
     accepts = "ui"
@@ -423,7 +425,7 @@ class PopulationCount(Unary):
 
     >>> from tetrad import lax
     >>> lax.population_count(7)
-    Array(3, dtype=int32)
+    Array(3, dtype=int32, weak_type=True)
     """
 
     accepts = "ui"
@@ -442,7 +444,7 @@ class Clz(Unary):
 
     >>> from tetrad import lax
     >>> lax.clz(1)
-    Array(31, dtype=int32)
+    Array(31, dtype=int32, weak_type=True)
     """
 
     accepts = "ui"

@@ -23,7 +23,7 @@ class Abs(Unary):
 
     >>> from tetrad import lax
     >>> lax.abs(-1.5)
-    Array(1.5, dtype=float32)
+    Array(1.5, dtype=float32, weak_type=True)
     """
 
     accepts = "fui"
@@ -50,7 +50,7 @@ class Real(Elementwise):
 
     >>> from tetrad import lax
     >>> lax.real(1 + 2j)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     accepts = "c"
@@ -73,7 +73,7 @@ class Imag(Elementwise):
 
     >>> from tetrad import lax
     >>> lax.imag(1 + 2j)
-    Array(2., dtype=float32)
+    Array(2., dtype=float32, weak_type=True)
     """
 
     accepts = "c"
@@ -96,7 +96,7 @@ class Complex(Elementwise):
 
     >>> from tetrad import lax
     >>> lax.complex(1.0, 2.0)
-    Array(1.+2.j, dtype=complex64)
+    Array(1.+2.j, dtype=complex64, weak_type=True)
     """
 
     accepts = "f"
@@ -129,7 +129,7 @@ class Conj(Elementwise):
 
     >>> from tetrad import lax
     >>> lax.conj(1 + 2j)
-    Array(1.-2.j, dtype=complex64)
+    Array(1.-2.j, dtype=complex64, weak_type=True)
     """
 
     input_dtype: Any

@@ -15,7 +15,7 @@ class Copy(Unary):
 
     >>> from tetrad import lax
     >>> lax.full((), 1.0).copy()
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     accepts = "fcuibK"
@@ -57,7 +57,7 @@ def stop_gradient(x: Any) -> Any:
 
     >>> import tetrad as jax
     >>> jax.grad(lambda x: x * jax.lax.stop_gradient(x))(3.0)
-    Array(3., dtype=float32)
+    Array(3., dtype=float32, weak_type=True)
     """
 
     def stop(leaf: Any) -> Any:

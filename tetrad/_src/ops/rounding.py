@@ -16,7 +16,7 @@ class Floor(Unary):
 
     >>> from tetrad import lax
     >>> lax.floor(-1.5)
-    Array(-2., dtype=float32)
+    Array(-2., dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -37,7 +37,7 @@ class Ceil(Unary):
 
     >>> from tetrad import lax
     >>> lax.ceil(-1.5)
-    Array(-1., dtype=float32)
+    Array(-1., dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -65,7 +65,7 @@ class Round(Unary):
 
     >>> from tetrad import lax
     >>> lax.round(2.5)
-    Array(3., dtype=float32)
+    Array(3., dtype=float32, weak_type=True)
     """
 
     rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
@@ -107,7 +107,7 @@ class Nextafter(Binary):
 
     >>> from tetrad import lax
     >>> lax.nextafter(0.0, 1.0) > 0
-    Array(True, dtype=bool)
+    Array(True, dtype=bool, weak_type=True)
     """
 
     accepts = "f"

@@ -18,7 +18,7 @@ class Erf(Unary):
 
     >>> from tetrad import lax
     >>> lax.erf(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -39,7 +39,7 @@ class Erfc(Unary):
 
     >>> from tetrad import lax
     >>> lax.erfc(0.0)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -60,7 +60,7 @@ class ErfInv(Unary):
 
     >>> from tetrad import lax
     >>> lax.erf_inv(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -81,7 +81,7 @@ class Lgamma(Unary):
 
     >>> from tetrad import lax
     >>> lax.lgamma(1.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -102,7 +102,7 @@ class Digamma(Unary):
 
     >>> from tetrad import lax
     >>> lax.digamma(1.0)
-    Array(-0.5772157, dtype=float32)
+    Array(-0.5772157, dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -148,7 +148,7 @@ class Zeta(Binary):
 
     >>> from tetrad import lax
     >>> lax.zeta(2.0, 1.0)
-    Array(1.644934, dtype=float32)
+    Array(1.644934, dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -188,7 +188,7 @@ class Polygamma(Binary):
 
     >>> from tetrad import lax
     >>> lax.polygamma(1.0, 1.0)
-    Array(1.644934, dtype=float32)
+    Array(1.644934, dtype=float32, weak_type=True)
     """
 
     accepts = "f"
@@ -246,7 +246,7 @@ class ReducePrecision(Unary):
 
     >>> from tetrad import lax
     >>> lax.reduce_precision(1.3, exponent_bits=8, mantissa_bits=2)
-    Array(1.25, dtype=float32)
+    Array(1.25, dtype=float32, weak_type=True)
     """
 
     exponent_bits: int

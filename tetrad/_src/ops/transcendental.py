@@ -34,7 +34,7 @@ class Exp(Unary):
 
     >>> from tetrad import lax
     >>> lax.exp(0.0)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -55,7 +55,7 @@ class Exp2(Unary):
 
     >>> from tetrad import lax
     >>> lax.exp2(3.0)
-    Array(8., dtype=float32)
+    Array(8., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -77,7 +77,7 @@ class Expm1(Unary):
 
     >>> from tetrad import lax
     >>> lax.expm1(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -98,7 +98,7 @@ class Log1p(Unary):
 
     >>> from tetrad import lax
     >>> lax.log1p(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -119,7 +119,7 @@ class Logistic(Unary):
 
     >>> from tetrad import lax
     >>> lax.logistic(0.0)
-    Array(0.5, dtype=float32)
+    Array(0.5, dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -140,7 +140,7 @@ class Sin(Unary):
 
     >>> from tetrad import lax
     >>> lax.sin(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -161,7 +161,7 @@ class Cos(Unary):
 
     >>> from tetrad import lax
     >>> lax.cos(0.0)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -182,7 +182,7 @@ class Tan(Unary):
 
     >>> from tetrad import lax
     >>> lax.tan(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -203,7 +203,7 @@ class Asin(Unary):
 
     >>> from tetrad import lax
     >>> lax.asin(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -224,7 +224,7 @@ class Acos(Unary):
 
     >>> from tetrad import lax
     >>> lax.acos(1.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -245,7 +245,7 @@ class Atan(Unary):
 
     >>> from tetrad import lax
     >>> lax.atan(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -266,7 +266,7 @@ class Sinh(Unary):
 
     >>> from tetrad import lax
     >>> lax.sinh(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -287,7 +287,7 @@ class Cosh(Unary):
 
     >>> from tetrad import lax
     >>> lax.cosh(0.0)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -308,7 +308,7 @@ class Tanh(Unary):
 
     >>> from tetrad import lax
     >>> lax.tanh(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -329,7 +329,7 @@ class Asinh(Unary):
 
     >>> from tetrad import lax
     >>> lax.asinh(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -350,7 +350,7 @@ class Acosh(Unary):
 
     >>> from tetrad import lax
     >>> lax.acosh(1.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -371,7 +371,7 @@ class Atanh(Unary):
 
     >>> from tetrad import lax
     >>> lax.atanh(0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     accepts = "fc"
@@ -393,7 +393,7 @@ class Atan2(Binary):
 
     >>> from tetrad import lax
     >>> lax.atan2(1.0, 1.0)
-    Array(0.7853982, dtype=float32)
+    Array(0.7853982, dtype=float32, weak_type=True)
     """
 
     accepts = "f"

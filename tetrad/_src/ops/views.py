@@ -44,7 +44,7 @@ class BroadcastInDim(Rearrange):
 
     >>> from tetrad import lax
     >>> lax.broadcast_in_dim(2.0, (3,), ())
-    Array([2., 2., 2.], dtype=float32)
+    Array([2., 2., 2.], dtype=float32, weak_type=True)
     """
 
     shape: Shape
