@@ -181,7 +181,7 @@ class ArgumentRules:
                 " static_argnames if its leaves are arrays."
             )
         raise ValueError(
-            f"jit: static argument `{name}` of `{name_of(self.fun)}` is a"
+            f"jit: static argument `{name}` of `{name_of(self.fun)}` has type"
             f" {type(value).__name__}. {instead}"
         )
 

@@ -17,6 +17,7 @@ from tetrad._src.api.flat import (
     FlatFunction,
     argument_name,
     as_value,
+    leaf_aval,
     path_of_leaf,
     shortened,
     wraps_of,
@@ -218,8 +219,8 @@ def _shape_of(
     options: _Options, in_tree: Any, leaves: Sequence[Any], leaf: Any
 ) -> tuple[int, ...]:
     try:
-        return aval_of(leaf).shape
-    except (TypeError, ValueError):
+        return leaf_aval(leaf).shape
+    except TypeError:
         index = next(i for i, x in enumerate(leaves) if x is leaf)
         name = argument_name(options.fun, in_tree, index)
         raise TypeError(
@@ -315,8 +316,8 @@ def _table(
 
 def _shape_or_none(leaf: Any) -> tuple[int, ...] | None:
     try:
-        return aval_of(leaf).shape
-    except (TypeError, ValueError):
+        return leaf_aval(leaf).shape
+    except TypeError:
         return None
 
 

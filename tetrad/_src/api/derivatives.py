@@ -18,6 +18,7 @@ from tetrad._src.api.flat import (
     as_value,
     float0_zeros,
     is_float0,
+    leaf_aval,
     leaf_values,
     path_of_leaf,
     shortened,
@@ -257,8 +258,8 @@ def _scalar_result(options: Any, out: Any) -> Any:
     """The result of a function whose gradient is taken; TypeError if it has none."""
     name = name_of(options.fun)
     try:
-        aval = aval_of(out) if not isinstance(out, (tuple, list, dict, str)) else None
-    except (TypeError, ValueError):
+        aval = leaf_aval(out)
+    except TypeError:
         aval = None
     if aval is None:
         advice = (
@@ -664,7 +665,7 @@ def _direction(
         raise TypeError(
             f"{what}: argument `{argument_name(fun, in_tree, index)}` is"
             f" {aval.long_name()}, whose tangents have dtype float0, got"
-            f" {aval_of(tangent).long_name()}. Convert the argument with .astype(float),"
+            f" {leaf_aval(tangent).long_name()}. Convert the argument with .astype(float),"
             f" or pass np.zeros({aval.shape}, jax.dtypes.float0)."
         )
     return _fitting(what, "tangent", tangent, aval, fun, in_tree, index)
@@ -674,7 +675,7 @@ def _fitting(
     what: str, kind: str, x: Any, aval: Aval, fun: Fun, in_tree: Any, index: int
 ) -> Any:
     """`x` as an array, if it has the shape and dtype of `aval`."""
-    got = aval_of(x)
+    got = leaf_aval(x)
     if got.shape == aval.shape and got.dtype == aval.dtype:
         return as_value(x, what)
     if kind == "tangent":

@@ -14,7 +14,7 @@ import numpy as np
 
 from tetrad._src.control.signature import name_of, parameter_names
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Value
+from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import convert
 from tetrad._src.util import dtypes, tree
 
@@ -104,6 +104,19 @@ def argument_name(
         return str(rest[0].key) + tree.keystr(tuple(rest[1:]))
     position = rest[0].idx + first
     return parameter_names(fun, position + 1)[position] + tree.keystr(tuple(rest[1:]))
+
+
+def leaf_aval(x: Any) -> Aval:
+    """The aval of an array or number; TypeError for everything else."""
+    if isinstance(x, Value):
+        return x.aval
+    if type(x) in _NUMBERS or isinstance(x, (bool, int, float, complex)):
+        return aval_of(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        if x.dtype.kind in "OSUMm":
+            raise TypeError(f"arrays hold numbers, not {x.dtype}")
+        return aval_of(x)
+    raise TypeError(f"no array: {type(x).__name__}")
 
 
 def as_value(x: Any, what: str, argument: str = "") -> Value:

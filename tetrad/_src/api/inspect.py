@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tetrad._src.api.flat import (
     FlatFunction,
     argument_name,
+    leaf_aval,
     shortened,
     without_static,
     wraps_of,
 )
 from tetrad._src.control.signature import argument_numbers, name_of
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.bind import Value
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, eval_jaxpr
 from tetrad._src.core.stage import stage
 from tetrad._src.core.text import jaxpr_text
@@ -106,11 +109,10 @@ def abstract(leaf: Any) -> Aval:
     if isinstance(leaf, ShapeDtypeStruct):
         dtype = dtypes.canonicalize_dtype(leaf.dtype)
         return Aval(leaf.shape, dtype, leaf.weak_type)
-    if type(leaf).__module__ != "numpy" and hasattr(leaf, "shape"):
-        if hasattr(leaf, "dtype"):
-            weak = bool(getattr(leaf, "weak_type", False))
-            return Aval(leaf.shape, dtypes.canonicalize_dtype(leaf.dtype), weak)
-    return aval_of(leaf)
+    if isinstance(leaf, (np.ndarray, np.generic)) or not hasattr(leaf, "shape"):
+        return leaf_aval(leaf)
+    weak = bool(getattr(leaf, "weak_type", False))
+    return Aval(leaf.shape, dtypes.canonicalize_dtype(leaf.dtype), weak)
 
 
 def abstract_leaves(

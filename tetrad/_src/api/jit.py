@@ -20,7 +20,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tetrad._src.api.arguments import ArgumentRules, Static
-from tetrad._src.api.flat import FlatFunction, argument_name, as_value, shortened
+from tetrad._src.api.flat import (
+    FlatFunction,
+    argument_name,
+    as_value,
+    leaf_aval,
+    shortened,
+)
 from tetrad._src.api.inspect import ShapeDtypeStruct, abstract, struct_of
 from tetrad._src.api.stages import Lowered, Traced
 from tetrad._src.control.call import Jit
@@ -314,7 +320,7 @@ class Call:
             if hasattr(leaf, "__jax_array__"):
                 self.leaves[index] = as_value(leaf, "jit")
                 return aval_of(self.leaves[index])
-            return aval_of(leaf)
+            return leaf_aval(leaf)
         except (TypeError, ValueError):
             raise TypeError(self.no_array(index, leaf, in_tree)) from None
 

@@ -135,14 +135,16 @@ def _split_call(
     known_in = _places(unknown, False)
     count = parts.unknown_out.count(False)
     outs = known.outs[:count]
+    number: dict[Any, int] = {}
     residuals = []
     for atom, source in zip(known.outs[count:], parts.source):
         if source is not None:
             residuals.append(known_in[source])
             continue
-        if atom not in outs[count:]:
+        if atom not in number:
+            number[atom] = len(number)
             outs.append(atom)
-        residuals.append(~outs[count:].index(atom))
+        residuals.append(~number[atom])
     known = Jaxpr(known.ins, known.eqns, outs, known.name)
     operands = (*residuals, *_places(unknown, True))
     return known, parts.unknown, operands, parts.unknown_out

@@ -120,22 +120,38 @@ def transpose_jaxpr(
     count = len(value_avals)
 
     def run(*args: Any) -> list[Any]:
-        # The body of a checkpoint still holds its primal part: split it off first.
-        parts = split_jaxpr(jaxpr, linear)
-        known = eval_jaxpr(parts.known, args[:count])
-        residuals = known[parts.unknown_out.count(False) :]
         given = iter(args[count:])
         cotangents = [next(given) if on else None for on in nonzero]
-        later = parts.unknown
-        env: dict[Var, Any] = dict(zip(later.ins, residuals))
-        ins = later.ins[len(residuals) :]
-        for var in ins:
-            env[var] = Linear(var.aval)
-        reached = [ct for ct, u in zip(cotangents, parts.unknown_out) if u]
-        sums = backward(later.eqns, env, later.outs, reached)
+        later, known = jaxpr, args[:count]
+        places = [i for i, on in enumerate(linear) if on]
+        if _mixes(jaxpr, linear):
+            parts = split_jaxpr(jaxpr, linear)
+            known = eval_jaxpr(parts.known, known)[parts.unknown_out.count(False) :]
+            cotangents = [ct for ct, u in zip(cotangents, parts.unknown_out) if u]
+            later = parts.unknown
+            places = list(range(len(known), len(later.ins)))
+        ins = [later.ins[i] for i in places]
+        env: dict[Var, Any] = {var: Linear(var.aval) for var in ins}
+        env.update(zip([v for v in later.ins if v not in env], known))
+        sums = backward(later.eqns, env, later.outs, cotangents)
         return [
             zeros(aval) if sums.get(var) is None else sums[var]
             for var, aval in zip(ins, linear_avals)
         ]
 
     return restage(run, value_avals + ct_avals, jaxpr.name)
+
+
+def _mixes(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> bool:
+    """Whether an equation may compute linear and other results together.
+
+    So do calls inside the body of a checkpoint; they must be taken apart first.
+    """
+    reached = {v for v, on in zip(jaxpr.ins, linear) if on}
+    for eqn in jaxpr.eqns:
+        touched = [v in reached for v in eqn.ins]
+        if any(touched):
+            if eqn.op.split is not None and not all(touched):
+                return True
+            reached.update(eqn.outs)
+    return False
