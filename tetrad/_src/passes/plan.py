@@ -118,7 +118,8 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
     """
     root: dict[int, int] = {}
     output = {value: j for j, value in enumerate(plan.outs)}
-    taken: set[int] = set()
+    given: set[int] = set()  # values whose memory a later one has
+    housed: set[int] = set()  # values that live in an earlier one's memory
 
     def find(value: int) -> int:
         while value in root:
@@ -127,7 +128,7 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
 
     for number, step in enumerate(plan.steps):
         for source, target in _candidates(plan, step):
-            if lives.last[source] > number or source in taken or target in taken:
+            if lives.last[source] > number or source in given or target in housed:
                 continue
             if source < plan.inputs:
                 continue
@@ -136,8 +137,8 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
             if find(source) == find(target):
                 continue
             root[find(source)] = find(target)
-            taken.add(source)
-            taken.add(target)
+            given.add(source)
+            housed.add(target)
     groups: dict[int, list[int]] = {}
     for value in range(plan.inputs, len(plan.avals)):
         top = find(value)

@@ -46,7 +46,8 @@ from tetrad._src.util.memo import Cache
 CUT = 64  # operations on a tape before it looks for its period
 LONGEST = 4096  # a tape never grows beyond this
 TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
-HEAVY = 256 << 20  # bytes that pending work reads and writes before it is submitted
+HEAVY = 256 << 20  # bytes that pending work moves before a tape is looked at
+FEW = 16  # operations that are never cut apart, however large: they may fuse
 LIGHT_CALL_EQUATIONS = 32  # calls up to this size are recorded like one operation
 LIGHT_CALL_BYTES = 1 << 16
 
@@ -429,8 +430,9 @@ def checkpoint(tape: Tape) -> None:
         return
     if tape.load > HEAVY:
         prune(tape)
-        if tape.load > HEAVY:
+        if len(tape.nodes) >= FEW:
             flush(tape)
+        tape.load = 0
         return
     n = len(tape.nodes)
     if tape.period:
@@ -626,7 +628,6 @@ def prune(tape: Tape) -> None:
             kept = [x for x in snapshot if x.epoch == epoch]
             gone = [x for x in snapshot if x.epoch != epoch]
         tape.nodes[: len(snapshot)] = kept
-        tape.load = sum([x.entry.load for x in kept])
         for node in gone:
             node.args = ()
             node.entry = None
