@@ -375,3 +375,30 @@ def test_stages_as_text():
         assert program.text(stage)
     with pytest.raises(ValueError, match="no stage"):
         program.text("assembly")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "bool", "c8", "c16", "u1", "f2"])
+@pytest.mark.parametrize("shape", [(64, 80), (33, 70), (8, 100), (257, 300)])
+def test_tiles(shape, dtype):
+    x, y = sample(*shape, dtype=dtype), sample(*shape[::-1], dtype=dtype)
+    join = ew.bitwise_xor if dtype == "bool" else ew.add
+    want = x.T ^ y if dtype == "bool" else x.T + y
+    fun = lambda a, b: join(sh.transpose(a, (1, 0)), b)
+    check(fun, [x, y], want, tol=1e-2 if dtype == "f2" else 1e-5)
+
+
+def test_tiles_with_outer_axes_and_long_bodies():
+    x, row = sample(5, 40, 36), sample(36)
+
+    def fun(a, b):
+        t = sh.transpose(a, (0, 2, 1))
+        for _ in range(6):
+            t = ew.add(ew.mul(t, 0.5), sh.broadcast_in_dim(b, (5, 36, 40), (1,)))
+        return t
+
+    want = x.transpose(0, 2, 1).astype("f8")
+    for _ in range(6):
+        want = want * 0.5 + row[:, None]
+    check(fun, [x, row], want.astype("f4"), tol=1e-5)
+    check(lambda a: sh.transpose(a, (2, 0, 1)), [x], x.transpose(2, 0, 1))
+    check(lambda a: sh.transpose(a, (2, 1, 0)), [x], x.transpose(2, 1, 0))

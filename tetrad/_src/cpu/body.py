@@ -14,7 +14,7 @@ from typing import Any
 
 from tetrad._src.cpu import points
 from tetrad._src.cpu.llvm import Writer
-from tetrad._src.cpu.loops import CONTIGUOUS, STRIDED, UNIFORM, Access, Loops
+from tetrad._src.cpu.loops import ACROSS, CONTIGUOUS, STRIDED, UNIFORM, Access, Loops
 from tetrad._src.cpu.scalar import SIZE, Value
 
 INTEGER_OF_FLOAT = {"f64": "i64", "c128": "i64"}
@@ -23,7 +23,7 @@ INTEGER_OF_FLOAT = {"f64": "i64", "c128": "i64"}
 class Row:
     """Addresses at one row: pointers of reads and writes, values of coordinates."""
 
-    __slots__ = ("reads", "writes", "counts", "scalars", "vectors")
+    __slots__ = ("reads", "writes", "counts", "scalars", "vectors", "tiles")
 
     def __init__(
         self, reads: list[str], writes: list[str], counts: list[str]
@@ -33,6 +33,7 @@ class Row:
         self.counts = counts
         self.scalars: dict[int, Value] = {}  # uniform entries, one lane
         self.vectors: dict[int, Value] = {}  # those that vectors need, spread
+        self.tiles: dict[int, Value] = {}  # reads that the template has made already
 
 
 class Body:
@@ -99,7 +100,7 @@ class Body:
                 self.inner.append("0")
                 continue
             self.strides.append([w.word() for _ in range(axes)])
-            if access.kind == STRIDED:
+            if access.kind == STRIDED or access.kind == ACROSS:
                 self.inner.append(w.word())
             else:
                 self.inner.append("1" if access.kind == CONTIGUOUS else "0")
@@ -209,6 +210,8 @@ class Body:
         w = self.w
         access = self.loops.reads[number]
         base = row.reads[number]
+        if number in row.tiles:
+            return row.tiles[number]
         if access.kind == CONTIGUOUS:
             pointer = w.point_to(base, j, access.type)
             if prefetch:

@@ -27,13 +27,14 @@ from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
 from tetrad._src.cpu.literals import element_type, scalar_format
 from tetrad._src.cpu.llvm import Writer, module
-from tetrad._src.cpu.loops import FLAT, FOLD_COLUMNS, FOLD_ROWS, ROWS, SERIAL, Loops
+from tetrad._src.cpu.loops import FLAT, FOLD_COLUMNS, FOLD_ROWS, ROWS, SERIAL, TILES, Loops
 from tetrad._src.cpu.loops import text as loops_text
 from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, lower
 from tetrad._src.cpu.map import write_map, write_serial
 from tetrad._src.cpu.native_pool import Opcode
 from tetrad._src.cpu.reduce import write_columns, write_rows
 from tetrad._src.cpu.scalar import SIZE
+from tetrad._src.cpu.transpose import write_tiles
 from tetrad._src.passes.fuse import fuse
 from tetrad._src.passes.ir import Call, Copy, Kernel, Plan
 from tetrad._src.passes.plan import Memory, allocate
@@ -50,6 +51,7 @@ TEMPLATES = {
     FLAT: write_map,
     ROWS: write_map,
     SERIAL: write_serial,
+    TILES: write_tiles,
     FOLD_ROWS: write_rows,
     FOLD_COLUMNS: write_columns,
 }

@@ -2,7 +2,7 @@
 
     Loops    ::= template lanes outer inner-classes Entry* Write* Fold* flags
     template ::= flat | rows | fold_rows | fold_columns | tiles | serial
-    class    ::= c | b | s              stride along vectors: 1, 0, any
+    class    ::= c | b | s | t          stride along vectors: 1, 0, any; read in tiles
 
 A `Loops` is the key of the kernel cache: equal ones have equal text. Extents, strides,
 offsets, pointers and scalars are words that the kernel reads at run time, in the order
@@ -28,6 +28,7 @@ TILES = "tiles"
 CONTIGUOUS = "c"
 UNIFORM = "b"
 STRIDED = "s"
+ACROSS = "t"
 
 
 class Access(NamedTuple):
@@ -108,7 +109,7 @@ def text(loops: Loops, name: str) -> str:
 
 
 def _access_text(access: Access) -> str:
-    words = {"c": "contiguous", "b": "uniform", "s": "strided", "p": "point"}
+    words = {"c": "contiguous", "b": "uniform", "s": "strided", "p": "point", "t": "across"}
     terms = "".join(f" + start {t}" for t in access.terms)
     return f"{access.type} {words[access.kind]}{terms}"
 

@@ -14,6 +14,7 @@ from typing import Any
 from tetrad._src.cpu import schedule
 from tetrad._src.cpu.literals import element_type, word_of
 from tetrad._src.cpu.loops import (
+    ACROSS,
     CONTIGUOUS,
     FLAT,
     FOLD_COLUMNS,
@@ -21,6 +22,7 @@ from tetrad._src.cpu.loops import (
     ROWS,
     SERIAL,
     STRIDED,
+    TILES,
     UNIFORM,
     Access,
     Fold,
@@ -183,7 +185,7 @@ class _Lowering:
                 continue
             for d in axes:
                 words.append(strides[d])
-            if access.kind == STRIDED:
+            if access.kind == STRIDED or access.kind == ACROSS:
                 words.append(strides[vector])
 
     def entries(self) -> tuple[tuple[Any, ...], ...]:
@@ -258,6 +260,10 @@ def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
     vector = last[-1] if last else -1
     length = extents[-1] if extents else 1
     reads, writes, counts = low.accesses(vector, length)
+    if len(extents) > 1 and not kernel.scatters:
+        across = _across(low, extents, last, reads, writes)
+        if across >= 0:
+            return _lower_tiles(low, avals, extents, last, across, (reads, writes, counts))
     ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
     launch.work = ns * low.size
     low.common_words(avals)
@@ -309,6 +315,90 @@ def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
         stream,
     )
     return launch
+
+
+def _across(
+    low: _Lowering,
+    extents: list[int],
+    last: list[int],
+    reads: tuple[Access, ...],
+    writes: tuple[tuple[int, Access], ...],
+) -> int:
+    """The number of the axis along which strided reads are contiguous, or -1."""
+    lanes = schedule.lanes(low.kernel.wide)
+    if extents[-1] < lanes // 2:
+        return -1
+    if any([access.kind != CONTIGUOUS for _, access in writes]):
+        return -1
+    for read, access in zip(low.kernel.reads, reads):
+        if access.kind != STRIDED:
+            continue
+        for number in range(len(last) - 1):
+            if read.strides[last[number]] == 1 and extents[number] >= lanes // 2:
+                return number
+    return -1
+
+
+def _lower_tiles(
+    low: _Lowering,
+    avals: Sequence[Any],
+    extents: list[int],
+    last: list[int],
+    across: int,
+    accesses: tuple[Any, Any, Any],
+) -> Launch:
+    """A map that is walked in square tiles."""
+    kernel, launch = low.kernel, low.launch
+    reads, writes, counts = accesses
+    axis = last[across]
+    reads = tuple([
+        Access(a.type, ACROSS, a.terms)
+        if a.kind == STRIDED and read.strides[axis] == 1
+        else a
+        for read, a in zip(kernel.reads, reads)
+    ])
+    ns = schedule.nanoseconds(kernel.cost + 2.0, len(reads) + len(writes))
+    launch.work = ns * low.size
+    low.common_words(avals)
+    outer = [n for n in range(len(extents) - 1) if n != across]
+    rows, columns = extents[across], extents[-1]
+    band = schedule.tile_band(rows)
+    bands = -(-rows // band)
+    words = launch.words
+    words.extend([extents[n] for n in outer])
+    words.extend((rows, columns, band, bands, schedule.BAND))
+    launch.total = low.size // (rows * columns) * bands
+    launch.chunk = schedule.task_chunk(min(band, rows) * columns, ns)
+    axes = [*[last[n] for n in outer], axis]
+    low.strides(axes, last[-1], [*reads, *[a for _, a in writes], *counts])
+    launch.loops = Loops(
+        TILES,
+        schedule.lanes(kernel.wide),
+        len(outer),
+        0,
+        reads,
+        tuple([element_type(s.dtype) for s in kernel.scalars]),
+        writes,
+        counts,
+        low.entries(),
+        (),
+        None,
+        False,
+        2 if _stores_around(low, writes, columns) else 0,
+    )
+    return launch
+
+
+def _stores_around(
+    low: _Lowering, writes: tuple[tuple[int, Access], ...], columns: int
+) -> bool:
+    """Whether rows of results are aligned, and too many to stay in the caches."""
+    if low.kernel.ragged:
+        return False
+    sizes = [SIZE[access.type] for _, access in writes]
+    if sum(sizes) * low.size < schedule.TILED_AROUND_BYTES:
+        return False
+    return all([columns * size % 64 == 0 for size in sizes])
 
 
 def _point_write(low: _Lowering) -> PointWrite:

@@ -12,6 +12,8 @@ CHUNK = 32768  # elements of a light kernel in one chunk
 TASK_NS = 10_000.0  # a chunk should take about this long
 STREAM_BYTES = 4 << 20  # prefetch from here on
 AROUND_BYTES = 48 << 20  # outputs from here on are stored around the caches
+TILED_AROUND_BYTES = 16 << 20  # the same, where rows are written in tiles
+BAND = 256  # rows of a band of tiles, and columns of a block
 LINE = 128  # elements: chunks of a flat range are multiples of this
 
 
@@ -40,3 +42,8 @@ def task_chunk(elements: int, ns: float) -> int:
 def segment(length: int) -> int:
     """Elements of one piece of a long row of a map."""
     return CHUNK if length > 2 * CHUNK else length
+
+
+def tile_band(rows: int) -> int:
+    """Rows of one band of tiles."""
+    return BAND if rows >= 8 * BAND else BAND // 4
