@@ -112,7 +112,7 @@ class DotGeneral(Op):
     aligned = False
 
     @property
-    def hidden(self) -> tuple[str, ...]:  # type: ignore[override]
+    def hidden(self) -> tuple[str, ...]:
         names = ("precision", "preferred_element_type")
         return tuple([name for name in names if getattr(self, name) is None])
 

@@ -405,7 +405,7 @@ class Gather(Op):
         return select(inside, out, full_like(out, self.filler))
 
     @property
-    def hlo(self) -> Any:  # type: ignore[override]
+    def hlo(self) -> Any:
         """StableHLO moves windows inside; the other mode is expanded."""
         if self.mode is GatherScatterMode.FILL_OR_DROP:
             return None
