@@ -85,7 +85,8 @@ class Program:
 
     __slots__ = (
         "in_avals", "out_avals", "by_value", "donors", "work", "work_in_place", "arena",
-        "fields", "fix", "code", "args", "codes", "image", "jaxpr", "__weakref__",
+        "fields", "fix", "code", "args", "codes", "new_kernels",
+        "image", "jaxpr", "__weakref__",
     )
 
     in_avals: tuple[Aval, ...]
@@ -100,6 +101,7 @@ class Program:
     code: np.ndarray[Any, Any]
     args: np.ndarray[Any, Any]
     codes: list[Any]
+    new_kernels: int  # machine code that did not exist before
     image: Any  # how the client keeps the program in memory
     jaxpr: Jaxpr
 
@@ -223,7 +225,7 @@ def _assemble(
 ) -> None:
     """Writes the arrays of the job."""
     launches = [launch for made, _ in lowered for launch in made if launch.total > 0]
-    addresses, program.codes = _machine_code(launches)
+    addresses, program.codes, program.new_kernels = _machine_code(launches)
     first_scalar = memory.arena_slot + bool(memory.arena)
     scalar_slots: dict[int, int] = {}
     for position in range(plan.inputs):
@@ -261,17 +263,20 @@ def _assemble(
     program.work_in_place = int(in_place)
 
 
-def _machine_code(launches: Sequence[Launch]) -> tuple[list[int], list[Any]]:
-    """The address of each launch's function, and the code to keep alive."""
+def _machine_code(launches: Sequence[Launch]) -> tuple[list[int], list[Any], int]:
+    """The address of each launch's function, the code to keep alive, how much is new."""
+    fresh = 0
     found = [_code.get(launch.loops) for launch in launches]
     if None in found:
         with _lock:
-            _compile_missing(launches)
+            fresh = _compile_missing(launches)
         found = [_code[launch.loops] for launch in launches]
-    return [entry[0] for entry in found], [entry[1] for entry in found]
+    return [entry[0] for entry in found], [entry[1] for entry in found], fresh
 
 
-def _compile_missing(launches: Sequence[Launch]) -> None:
+def _compile_missing(launches: Sequence[Launch]) -> int:
+    """Compiles the kernels that do not exist yet; says how many there were."""
+    made = 0
     wanted: dict[Loops, None] = {}
     for launch in launches:
         key = launch.loops
@@ -283,10 +288,12 @@ def _compile_missing(launches: Sequence[Launch]) -> None:
         text, symbol, symbols = key
         code = engine.assemble(text, symbols)
         _code[key] = (code.symbols[symbol], code)
+        made += 1
     if not wanted:
-        return
+        return made
     names = [f"k{number}" for number in range(len(wanted))]
     text = module([(name, write(loops)) for name, loops in zip(names, wanted)])
     code = engine.assemble(text, names)
     for name, loops in zip(names, wanted):
         _code[loops] = (code.symbols[name], code)
+    return made + len(wanted)

@@ -80,6 +80,8 @@ class Entry:
         self.heavy = False
         self.several = op.multiple and len(self.avals) != 1
         self.alone: Any = None
+        if op.kind is Kind.UPDATE:  # touches the elements that it replaces
+            self.load = sum([a.nbytes for a in in_avals[1:]])
         work = getattr(op, "work", None)
         if work is not None:
             self.load += work(*in_avals) // 4
