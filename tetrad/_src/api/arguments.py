@@ -173,7 +173,11 @@ class ArgumentRules:
                 f" Leave `{name}` out of static_argnums and static_argnames."
             )
         else:
-            better = {list: "a tuple", dict: "a tuple of pairs", set: "a frozenset"}
+            better: dict[type, str] = {
+                list: "a tuple",
+                dict: "a tuple of pairs",
+                set: "a frozenset",
+            }
             instead = (
                 "Static arguments need a hash, by which a compiled program is found"
                 f" again. Pass {better.get(type(value), 'a hashable value')} instead"

@@ -242,7 +242,7 @@ def _active_name(
     path, _ = tree.leaves_with_path(list(active))[index]
     position = places[path[0].idx]
     names = parameter_names(options.fun, position + 1)
-    return names[position] + tree.keystr(tuple(path[1:]))
+    return f"{names[position]}{tree.keystr(tuple(path[1:]))}"
 
 
 def value_and_aux(options: Any, out: Any) -> tuple[Any, Any]:
@@ -318,7 +318,7 @@ def _in_places(
 ) -> list[Any]:
     """A cotangent for every value: zeros where none came, float0 for integers."""
     given = iter(cts)
-    result = []
+    result: list[Any] = []
     for value, on in zip(values, live):
         if not on:
             result.append(float0_zeros(value.aval))
@@ -390,7 +390,7 @@ def _jvp(fun: Fun, primals: Any, tangents: Any, has_aux: bool) -> Any:
 class _AuxFunction(FlatFunction):
     """A flat function that may return auxiliary data after its `count` results."""
 
-    __slots__ = ("has_aux", "count")
+    __slots__ = ("aux_tree", "count", "has_aux")
 
     def __init__(self, fun: Fun, in_tree: Any, what: str, has_aux: bool) -> None:
         super().__init__(fun, in_tree, what)
@@ -451,8 +451,12 @@ def _vjp(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
     results = [as_value(o, "vjp") for o in outs]
     count = flat.count
     pull_back = PullBack(
-        fun, in_tree, flat.out_tree, [v.aval for v in values],
-        [o.aval for o in results[:count]], tape,
+        fun,
+        in_tree,
+        flat.out_tree,
+        [v.aval for v in values],
+        [o.aval for o in results[:count]],
+        tape,
     )
     value = flat.out_tree.unflatten(results[:count])
     if has_aux:

@@ -101,8 +101,8 @@ def argument_name(
     path = path_of_leaf(in_tree, index)
     kind, *rest = path
     if kind.idx == 1:
-        return str(rest[0].key) + tree.keystr(tuple(rest[1:]))
-    position = rest[0].idx + first
+        return f"{rest[0].key}" + tree.keystr(tuple(rest[1:]))
+    position: int = rest[0].idx + first
     return parameter_names(fun, position + 1)[position] + tree.keystr(tuple(rest[1:]))
 
 

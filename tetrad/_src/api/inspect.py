@@ -91,9 +91,7 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         where = f", sharding={self.sharding}" if self.sharding is not None else ""
         weak = ", weak_type=True" if self.weak_type else ""
-        return (
-            f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{where}{weak})"
-        )
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{where}{weak})"
 
 
 def struct_of(aval: Aval) -> ShapeDtypeStruct:

@@ -25,6 +25,7 @@ from tetrad._src.api.flat import (
     argument_name,
     as_value,
     leaf_aval,
+    path_of_leaf,
     shortened,
 )
 from tetrad._src.api.inspect import ShapeDtypeStruct, abstract, struct_of
@@ -96,7 +97,7 @@ class Entry:
         self.single = tree.treedef_is_leaf(out_tree) and out_tree.num_leaves == 1
 
     def closes_over_tracers(self) -> bool:
-        return any([isinstance(c, Tracer) for c in self.consts])
+        return any(isinstance(c, Tracer) for c in self.consts)
 
 
 class Traces:
@@ -185,7 +186,7 @@ class JitFunction:
             and not call.static
             and not call.key.axes
             and not entry.closes_over_tracers()
-            and all([isinstance(x, Value) for x in args])
+            and all(isinstance(x, Value) for x in args)
         ):
             key = (config.key, *map(type, args), *[x.aval for x in args])
             self._fast[key] = entry
@@ -346,12 +347,10 @@ class Call:
             return argument_name(fun, in_tree, index)
         others = [i for i in range(len(self.args)) if i not in self.places]
         names = parameter_names(fun, len(self.args))
-        path, _ = tree.leaves_with_path(
-            in_tree.unflatten(range(in_tree.num_leaves))
-        )[index]
+        path = path_of_leaf(in_tree, index)
         if path[0].idx == 1:
             return str(path[1].key) + tree.keystr(tuple(path[2:]))
-        return names[others[path[1].idx]] + tree.keystr(tuple(path[2:]))
+        return f"{names[others[path[1].idx]]}{tree.keystr(tuple(path[2:]))}"
 
     def name(self, where: int | str) -> str:
         if isinstance(where, str):

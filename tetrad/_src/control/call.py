@@ -61,11 +61,11 @@ class JaxprCall(Call):
     inlined: ClassVar[bool] = False  # may be replaced by its body when it is run
 
     @property
-    def effects(self) -> frozenset[Any]:  # type: ignore[override]
+    def effects(self) -> frozenset[Any]:
         return self.jaxpr.effects
 
     @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def axis_names(self) -> tuple[Any, ...]:
         return axis_names(self.jaxpr)
 
     def jaxprs(self) -> tuple[Jaxpr, ...]:
@@ -106,7 +106,10 @@ class JaxprCall(Call):
     def split(self, unknown: Mask) -> Split | None:
         known, later, operands, unknown_out = _split_call(self.jaxpr, unknown)
         return Split(
-            self.like(known), _places(unknown, False), self.like(later), operands,
+            self.like(known),
+            _places(unknown, False),
+            self.like(later),
+            operands,
             unknown_out,
         )
 
@@ -195,7 +198,10 @@ class Remat(JaxprCall):
     def split(self, unknown: Mask) -> Split | None:
         known, later, operands, unknown_out = _split_remat(self.jaxpr, unknown)
         return Split(
-            Jit(known), _places(unknown, False), Remat(later, True), operands,
+            Jit(known),
+            _places(unknown, False),
+            Remat(later, True),
+            operands,
             unknown_out,
         )
 
@@ -230,11 +236,11 @@ def _without_known_effects(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
     needed: set[Any] = set(jaxpr.outs)
     for eqn in jaxpr.eqns:
         needed.update([v for v in eqn.ins if type(v) is Var])
-        if any([v in reached for v in eqn.ins]):
+        if any(v in reached for v in eqn.ins):
             reached.update(eqn.outs)
     eqns = []
     for eqn in jaxpr.eqns:
-        happened = eqn.op.effects and not any([v in reached for v in eqn.ins])
-        if not happened or any([v in needed for v in eqn.outs]):
+        happened = eqn.op.effects and not any(v in reached for v in eqn.ins)
+        if not happened or any(v in needed for v in eqn.outs):
             eqns.append(eqn)
     return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)

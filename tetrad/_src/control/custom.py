@@ -37,7 +37,7 @@ class _Custom(Generic[Result]):
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun)  # type: ignore[arg-type]
         self.fun = fun
         self.arguments = Arguments(fun)
         numbers = list(argument_numbers(nondiff_argnums, "nondiff_argnums"))
@@ -50,7 +50,7 @@ class _Custom(Generic[Result]):
                         f"nondiff_argnames: `{name_of(fun)}` has no parameter {name!r}"
                     )
                 numbers.append(names.index(name))
-        if any([n < 0 for n in numbers]):
+        if any(n < 0 for n in numbers):
             raise ValueError(
                 f"nondiff_argnums={tuple(numbers)}: count arguments from the front,"
                 " starting with 0"
@@ -96,7 +96,7 @@ class _Trees:
     avals: list[Aval]
 
 
-class custom_jvp(_Custom[Result]):  # noqa: N801
+class custom_jvp(_Custom[Result]):
     """A function with its own rule for forward (and thus reverse) differentiation.
 
     Args:
@@ -231,7 +231,7 @@ def _fitting_tangent(name: str, out: Any, tangent: Any) -> Any:
     )
 
 
-class custom_vjp(_Custom[Result]):  # noqa: N801
+class custom_vjp(_Custom[Result]):
     """A function with its own rule for reverse differentiation.
 
     Args:

@@ -62,7 +62,7 @@ class JvpRule:
         self.consts = consts
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        if any([t is not None for t in tangents[: self.consts]]):
+        if any(t is not None for t in tangents[: self.consts]):
             raise closed_over(self.fun, "custom_jvp")
         return self.run(primals, tangents)
 
@@ -178,11 +178,11 @@ class CustomOp(Call):
         return STATE.trace.process(self, args)
 
     @property
-    def effects(self) -> frozenset[Any]:  # type: ignore[override]
+    def effects(self) -> frozenset[Any]:
         return self.fun.jaxpr.effects if type(self.fun) is Staged else frozenset()
 
     @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def axis_names(self) -> tuple[Any, ...]:
         return axis_names(self.fun.jaxpr) if type(self.fun) is Staged else ()
 
     def jaxprs(self) -> tuple[Jaxpr, ...]:
@@ -277,7 +277,7 @@ class CustomVjp(CustomOp):
         return CustomVjp(fun, self.rules.after(len(consts)))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        if any([t is not None for t in tangents[: self.rules.consts]]):
+        if any(t is not None for t in tangents[: self.rules.consts]):
             raise closed_over(self.rules.fun, "custom_vjp")
         outs, residuals = self.rules.fwd(*primals)
         avals = tuple([aval_of(out) for out in outs])

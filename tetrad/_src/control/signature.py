@@ -48,11 +48,9 @@ class Arguments:
         self.fun = fun
         self.signature = signature_of(fun)
         parameters = self.signature.parameters.values() if self.signature else ()
-        self.plain = all([p.default is p.empty for p in parameters])
+        self.plain = all(p.default is p.empty for p in parameters)
 
-    def positional(
-        self, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> Sequence[Any]:
+    def positional(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any]:
         """All arguments by position; TypeError for arguments that only have a name."""
         if self.signature is None or (self.plain and not kwargs):
             if kwargs:
@@ -84,9 +82,7 @@ def argument_numbers(
     items = value if isinstance(value, (tuple, list)) else (value,)
     for item in items:
         if isinstance(item, bool) or not hasattr(item, "__index__"):
-            raise TypeError(
-                f"{what} must be an int or a tuple of ints, got {value!r}"
-            )
+            raise TypeError(f"{what} must be an int or a tuple of ints, got {value!r}")
     numbers = [item.__index__() for item in items]
     if count is not None:
         for number in numbers:

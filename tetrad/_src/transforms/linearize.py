@@ -93,7 +93,9 @@ class LinearTracer(Tracer):
 
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: Linearize, primal: Any, tangent: Atom, origin: Any) -> None:
+    def __init__(
+        self, trace: Linearize, primal: Any, tangent: Atom, origin: Any
+    ) -> None:
         self.trace = trace
         self.primal = primal
         self.tangent = tangent
@@ -197,11 +199,11 @@ class Linearize(Trace):
         tape = self.tape
         staged: list[Any] = []
         for tangent in tangents:
-            if type(tangent) is Var:
+            if isinstance(tangent, Var):
                 staged.append(StageTracer(tape, tangent, STATE.where))
             else:
                 staged.append(None if tangent is None else tangent.val)
-        STATE.trace = tape  # type: ignore[assignment]
+        STATE.trace = tape
         out, out_tangents = differentiate(op, primals, staged)
         if not op.multiple:
             return self.close_over(out, out_tangents)

@@ -41,7 +41,7 @@ def backward(
     try:
         for eqn in eqns:
             args = [v.val if type(v) is Literal else env[v] for v in eqn.ins]  # type: ignore[index]
-            if any([type(a) is Linear for a in args]):
+            if Linear in map(type, args):
                 for var in eqn.outs:
                     env[var] = Linear(var.aval)
                 linear.append((eqn, args))
@@ -71,7 +71,7 @@ def _accumulate(sums: dict[Var, Any], var: Var, cotangent: Any) -> None:
 def _transpose_equation(eqn: Eqn, args: Sequence[Any], sums: dict[Var, Any]) -> None:
     op = eqn.op
     given = [sums.pop(v, None) for v in eqn.outs]
-    if all([ct is None for ct in given]):
+    if given.count(None) == len(given):
         return
     if op.transpose is None:
         raise NotImplementedError(
@@ -122,7 +122,7 @@ def transpose_jaxpr(
     def run(*args: Any) -> list[Any]:
         given = iter(args[count:])
         cotangents = [next(given) if on else None for on in nonzero]
-        later, known = jaxpr, args[:count]
+        later, known = jaxpr, list(args[:count])
         places = [i for i, on in enumerate(linear) if on]
         if _mixes(jaxpr, linear):
             parts = split_jaxpr(jaxpr, linear)

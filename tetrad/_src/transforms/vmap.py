@@ -138,13 +138,12 @@ def align(
     """
     shapes = [aval_of(value).shape for value in values]
     ranks = [
-        len(shape) if at is None else len(shape) - 1
-        for shape, at in zip(shapes, axes)
+        len(shape) if at is None else len(shape) - 1 for shape, at in zip(shapes, axes)
     ]
     rank = max(ranks)
     positions = {at for at in axes if at is not None}
     if len(positions) == 1 and all(
-        [r == (0 if at is None else rank) for r, at in zip(ranks, axes)]
+        r == (0 if at is None else rank) for r, at in zip(ranks, axes)
     ):
         return list(values), positions.pop()
     full = ranks.index(rank)
@@ -217,9 +216,7 @@ def batch_jaxpr(
             for out, at, m in zip(outs, axes, mask)
         ]
 
-    avals = [
-        a.mapped(axis.size) if m else a for a, m in zip(jaxpr.in_avals, mapped)
-    ]
+    avals = [a.mapped(axis.size) if m else a for a, m in zip(jaxpr.in_avals, mapped)]
     made = restage(run, avals, jaxpr.name)
     return made, tuple(mask)
 
