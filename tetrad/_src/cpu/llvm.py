@@ -201,10 +201,6 @@ class Writer(Block):
         self.declarations.add(f"declare <{lanes} x i1> @{name}(i64, i64)")
         return self.emit("i1", f"call <{lanes} x i1> @{name}(i64 0, i64 {remaining})")
 
-    def from_memory(self, x: Value, type: str) -> Value:
-        """A value as it was loaded, in the form that scalar rules work on."""
-        return self._from_memory(x, type)
-
     def prefetch(self, pointer: str, type: str) -> None:
         """Fetch the lines `PREFETCH` bytes behind a vector at `pointer`."""
         self.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")

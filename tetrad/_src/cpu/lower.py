@@ -331,7 +331,7 @@ def _across(
     if any([access.kind != CONTIGUOUS for _, access in writes]):
         return -1
     for read, access in zip(low.kernel.reads, reads):
-        if access.kind != STRIDED:
+        if access.kind != STRIDED or access.type == "c128":
             continue
         for number in range(len(last) - 1):
             if read.strides[last[number]] == 1 and extents[number] >= lanes // 2:
@@ -353,7 +353,7 @@ def _lower_tiles(
     axis = last[across]
     reads = tuple([
         Access(a.type, ACROSS, a.terms)
-        if a.kind == STRIDED and read.strides[axis] == 1
+        if a.kind == STRIDED and read.strides[axis] == 1 and a.type != "c128"
         else a
         for read, a in zip(kernel.reads, reads)
     ])

@@ -3,8 +3,12 @@
 Vectors run along the last axis of the space; an operand whose elements are neighbours
 along another axis (`across`) would have to be gathered. Instead both axes are walked in
 square tiles of one vector's length: the tile is read along `across`, turned around in
-registers, and used row by row. Tiles are visited so that reads stay in a few pages:
-bands of rows of the result, in them blocks of columns, in them tiles, rows first.
+registers, kept on the stack, and used row by row. Tiles are visited so that reads stay
+in a few pages: bands of rows of the result, in them blocks of columns, in them tiles,
+rows first.
+
+Turning a tile depends on nothing but its size, and its shuffles are slow to compile: it
+is a function of its own (`turn_text`), compiled when the first kernel names it.
 
 Words after the common ones: extents of outer axes, of `across`, of the vectors' axis;
 rows in a band, number of bands, columns in a block; strides along the outer axes, then
@@ -13,15 +17,13 @@ along `across`, then (strided accesses) along vectors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from tetrad._src.cpu import engine
 from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import ACROSS, Loops
-from tetrad._src.cpu.scalar import SIZE, Value
+from tetrad._src.cpu.scalar import SIZE
 
-UNROLLED = 10  # entries up to which all rows of a tile are written out
-IN_MEMORY = {"i1": "u8", "bf16": "u16", "f16": "u16"}
+PREFIX = "tetrad_turn_"
 
 
 def write_tiles(loops: Loops) -> Writer:
@@ -61,14 +63,10 @@ class _Tiles:
         self.body = body
         self.rows = rows
         self.columns = columns
-        loops = body.loops
-        self.turned = [n for n, a in enumerate(loops.reads) if a.kind == ACROSS]
-        self.unrolled = len(loops.entries) <= UNROLLED
         self.buffers: dict[int, str] = {}
-        if not self.unrolled:
-            for number in self.turned:
-                type = IN_MEMORY.get(loops.reads[number].type, loops.reads[number].type)
-                room = w.lanes * w.lanes * SIZE[type]
+        for number, access in enumerate(body.loops.reads):
+            if access.kind == ACROSS:
+                room = w.lanes * w.lanes * SIZE[access.type]
                 self.buffers[number] = w.raw(f"alloca [{room} x i8], align 64")
 
     def tile(self, base: Row, i: str, j: str) -> None:
@@ -86,19 +84,15 @@ class _Tiles:
     def whole(self, base: Row, i: str, j: str) -> None:
         """A tile that lies inside."""
         w, body = self.w, self.body
-        outer = body.loops.outer
-        turned = {n: self.turn(self.columns_of(base, n, i, j, None)) for n in self.turned}
-        if self.unrolled:
-            for r in range(w.lanes):
-                row = body.place(base, [w.i("add", i, r)], [outer])
-                row.tiles = {n: self.typed(n, v[r]) for n, v in turned.items()}
-                body.hoist(row)
-                body.write(row, body.vector(row, j, None), j, None)
-            return
-        self.save(turned)
+        for number in self.buffers:
+            self.turn(base, number, i, j)
         loop = w.begin("0", str(w.lanes), 1)
-        row = body.place(base, [w.i("add", i, loop.index)], [outer])
-        row.tiles = {n: self.saved(n, loop.index) for n in self.turned}
+        row = body.place(base, [w.i("add", i, loop.index)], [body.loops.outer])
+        for number, buffer in self.buffers.items():
+            type = body.loops.reads[number].type
+            offset = w.i("mul", loop.index, w.lanes * SIZE[type])
+            at = w.raw(f"getelementptr i8, ptr {buffer}, i64 {offset}")
+            row.tiles[number] = w.load(at, type)
         body.hoist(row)
         body.write(row, body.vector(row, j, None), j, None)
         w.end(loop)
@@ -114,66 +108,62 @@ class _Tiles:
         body.write(row, body.vector(row, j, mask), j, mask)
         w.end(loop)
 
-    def columns_of(
-        self, base: Row, number: int, i: str, j: str, mask: Value | None
-    ) -> list[Value]:
-        """The tile's columns, which are contiguous in memory."""
+    def turn(self, base: Row, number: int, i: str, j: str) -> None:
+        """Fills a buffer with the tile of one read."""
         w, body = self.w, self.body
         type = body.loops.reads[number].type
-        stored = IN_MEMORY.get(type, type)
+        step = body.inner[number]
         pointer = w.point_to(base.reads[number], i, type)
-        found = []
-        for c in range(w.lanes):
-            at = w.i("mul", w.i("add", j, c), body.inner[number])
-            found.append(w.load(w.point_to(pointer, at, type), stored, mask))
-        return found
+        pointer = w.point_to(pointer, w.i("mul", j, step), type)
+        stride = w.i("mul", step, SIZE[type])
+        name = f"{PREFIX}{SIZE[type]}_{w.lanes}"
+        engine.lookup_symbol(name)
+        w.declarations.add(f"declare void @{name}(ptr, i64, ptr)")
+        w.line(
+            f"call void @{name}(ptr {pointer}, i64 {stride}, ptr {self.buffers[number]})"
+        )
 
-    def turn(self, vectors: Sequence[Value]) -> list[Value]:
-        """Lane r of vector c becomes lane c of vector r, in log₂ rounds of exchange."""
-        w = self.w
-        current = list(vectors)
-        step = 1
-        while step < w.lanes:
-            low = [n if not n & step else w.lanes + (n ^ step) for n in range(w.lanes)]
-            high = [(n | step) if not n & step else w.lanes + n for n in range(w.lanes)]
-            for n in range(w.lanes):
-                if n & step:
-                    continue
-                a, b = current[n], current[n | step]
-                current[n] = self.mixed(a, b, low)
-                current[n | step] = self.mixed(a, b, high)
-            step *= 2
-        return current
 
-    def mixed(self, a: Value, b: Value, order: Sequence[int]) -> Value:
-        w = self.w
-        register = w.register(a.type)
-        lanes = ", ".join(f"i32 {n}" for n in order)
-        refs = [
-            w.raw(
-                f"shufflevector {register} {x}, {register} {y},"
-                f" <{w.lanes} x i32> <{lanes}>"
+def turn_text(name: str) -> str:
+    """`void turn(ptr source, i64 stride, ptr tile)`: a square tile, turned around.
+
+    Lane r of the c-th vector of the source, `stride` bytes apart, becomes lane c of the
+    r-th vector of the tile, in log₂ rounds of pairwise exchange.
+    """
+    size, lanes = map(int, name.removeprefix(PREFIX).split("_"))
+    register = f"<{lanes} x i{8 * size}>"
+    lines = []
+    for c in range(lanes):
+        lines.append(f"  %o{c} = mul i64 %stride, {c}")
+        lines.append(f"  %p{c} = getelementptr i8, ptr %source, i64 %o{c}")
+        lines.append(f"  %v0_{c} = load {register}, ptr %p{c}, align {size}")
+    rounds = lanes.bit_length() - 1
+    for n in range(rounds):
+        step = 1 << n
+        low = [k if not k & step else lanes + (k ^ step) for k in range(lanes)]
+        high = [(k | step) if not k & step else lanes + k for k in range(lanes)]
+        for k in range(lanes):
+            a, b = k & ~step, k | step
+            order = ", ".join(f"i32 {lane}" for lane in (high if k & step else low))
+            lines.append(
+                f"  %v{n + 1}_{k} = shufflevector {register} %v{n}_{a},"
+                f" {register} %v{n}_{b}, <{lanes} x i32> <{order}>"
             )
-            for x, y in zip(a.parts, b.parts)
-        ]
-        return Value(w, refs[0], a.type, *refs[1:])
+    for r in range(lanes):
+        lines.append(
+            f"  %q{r} = getelementptr i8, ptr %tile, i64 {r * lanes * size}\n"
+            f"  store {register} %v{rounds}_{r}, ptr %q{r}, align {min(64, size * lanes)}"
+        )
+    text = "\n".join(lines)
+    return (
+        f"define dso_local void @{name}(ptr %source, i64 %stride, ptr %tile) nounwind"
+        f' "prefer-vector-width"="512" {{\nentry:\n{text}\n  ret void\n}}\n'
+    )
 
-    def typed(self, number: int, value: Value) -> Value:
-        """A vector in its form in memory as an operand of scalar rules."""
-        return self.w.from_memory(value, self.body.loops.reads[number].type)
 
-    def save(self, turned: dict[int, list[Value]]) -> None:
-        w = self.w
-        for number, rows in turned.items():
-            for r, value in enumerate(rows):
-                size = w.lanes * SIZE[value.type]
-                at = w.raw(f"getelementptr i8, ptr {self.buffers[number]}, i64 {r * size}")
-                w.store(value, at)
+def resolve(name: str) -> int:
+    """The address of a function of `turn_text`, compiled now."""
+    return engine.assemble(turn_text(name), [name]).pin()[name]
 
-    def saved(self, number: int, r: str) -> Value:
-        w = self.w
-        type = self.body.loops.reads[number].type
-        stored = IN_MEMORY.get(type, type)
-        offset = w.i("mul", r, w.lanes * SIZE[stored])
-        at = w.raw(f"getelementptr i8, ptr {self.buffers[number]}, i64 {offset}")
-        return self.typed(number, w.load(at, stored))
+
+engine.add_resolver(PREFIX, resolve)
