@@ -19,7 +19,7 @@ from tetrad._src.cpu.math_exp import (
     scale,
     split_log,
 )
-from tetrad._src.cpu.math_trig import cos, sin
+from tetrad._src.cpu.math_trig import moderate
 from tetrad._src.cpu.registers import Emitter, Helper, Value
 
 
@@ -229,7 +229,7 @@ def _lgamma_of_negative(b: Emitter, x: Value) -> Value:
     whole = b.whole_part(size)
     fraction = size - whole
     fraction = b.select(b.compare("ogt", fraction, 0.5), 1.0 - fraction, fraction)
-    sine = sin(b, fraction * math.pi)
+    sine = moderate(b, fraction * math.pi, "sin")
     # For tiny x the product x·sin πx would underflow.
     product = log(b, math.pi / sine) - log(b, size)
     y = product - _lgamma_of_positive(b, size)
@@ -273,7 +273,7 @@ def _digamma_of_negative(b: Emitter, x: Value) -> Value:
     """ψ(1 − x) − π / tan πx."""
     nearest = b.nearest(x)
     angle = (x - nearest) * math.pi
-    cotangent = cos(b, angle) / sin(b, angle)
+    cotangent = 1.0 / moderate(b, angle, "tan")
     # ψ(1 − x) = ψ(−x) − 1/x keeps the bits of a small x.
     y = _digamma_of_positive(b, -x) - 1.0 / x
     y = y - math.pi * cotangent

@@ -202,11 +202,10 @@ class Block(BitsBlock):
         if x.type == "i1":
             return self.binary("or" if name == "max" else "and", x, y)
         if x.type in COMPLEX:
-            first = self.binary(
-                "or",
-                self._compare(x, y, order),
-                self.compare("uno", *self._in_parts(x)),
-            )
+            known = self.compare("ord", *self._in_parts(y))
+            first = self.binary("and", self._compare(x, y, order), known)
+            unknown = self.compare("uno", *self._in_parts(x))
+            first = self.binary("or", first, unknown)
             return self.select(first, x, y)
         prefix = "s" if x.type in SIGNED else "u"
         return self.intrinsic(f"{prefix}{name}", x, y)
