@@ -8,6 +8,7 @@ needs to change.
 
 from tetrad._src import wiring as _wiring  # fills the ports; must come first
 
+from tetrad import dlpack as dlpack
 from tetrad import dtypes as dtypes
 from tetrad import errors as errors
 from tetrad import lax as lax

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as _np
 
-from tetrad._src.core.bind import Value as ndarray
+from tetrad._src.runtime.array import Array as ndarray
 from tetrad._src.numpy.contract import dot as dot
 from tetrad._src.numpy.contract import inner as inner
 from tetrad._src.numpy.contract import kron as kron
@@ -44,6 +44,7 @@ from tetrad._src.numpy.create import triu as triu
 from tetrad._src.numpy.create import vander as vander
 from tetrad._src.numpy.create import zeros as zeros
 from tetrad._src.numpy.create import zeros_like as zeros_like
+from tetrad._src.numpy.dlpack import from_dlpack as from_dlpack
 from tetrad._src.numpy.dtype import bfloat16 as bfloat16
 from tetrad._src.numpy.dtype import bool_ as bool
 from tetrad._src.numpy.dtype import bool_ as bool_

@@ -116,6 +116,8 @@ class Array(Value, metaclass=ArrayType):
 
     def delete(self) -> None:
         """Frees the memory now; using the array afterwards is an error."""
+        if self.buffer is None:
+            Array.force(self)  # pending work may read it
         if type(self.buffer) is not Deleted:
             mark_deleted(self, "deleted with .delete()")
 
@@ -131,7 +133,7 @@ class Array(Value, metaclass=ArrayType):
     # -- to Python and NumPy ------------------------------------------------------
 
     def _host(self) -> np.ndarray[Any, Any]:
-        """A host array of the value; read-only, and not shared with anybody else."""
+        """A read-only host array of the value, which keeps the buffer alive."""
         buffer = ready_buffer(self)
         host: np.ndarray[Any, Any] = self.placement.device.backend.get(
             buffer, self.aval
@@ -151,7 +153,7 @@ class Array(Value, metaclass=ArrayType):
                     f"a {host.dtype} array cannot become {np.dtype(dtype)} without a copy"
                 )
             return host.astype(dtype)
-        return host
+        return host.copy() if copy else host
 
     def _scalar(self, word: str) -> Any:
         if self.aval.size != 1:
