@@ -305,10 +305,17 @@ class Emit(Protocol):
 
     Operands and results are values of the emitter, which know their `aval`. Elementwise
     operands of rank 0 are broadcast to the others before the rule sees them. `result` is
-    the type of the result if it is not that of the equation. Attributes are ints, bools,
-    tuples of ints, dtypes, or MLIR text.
+    the type of the result if it is not that of the equation; an operation with several
+    results gives a list. `regions` are pairs (avals of the arguments, function): the
+    function gets a scalar builder and the arguments, and gives what the region returns.
+    Attributes are ints, bools, tuples of ints, or MLIR text.
     """
 
     def __call__(
-        self, name: str, *operands: Any, result: Aval | None = None, **attributes: Any
+        self,
+        name: str,
+        *operands: Any,
+        result: Aval | Sequence[Aval] | None = None,
+        regions: Sequence[Any] = (),
+        **attributes: Any,
     ) -> Any: ...

@@ -558,6 +558,34 @@ class ScatterOp(Op):
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         raise NotImplementedError
 
+    @property
+    def hlo(self) -> Any:  # type: ignore[override]
+        """StableHLO drops windows that stick out; the other mode is expanded."""
+        return None if self.mode is GatherScatterMode.CLIP else self._emit
+
+    def _emit(self, emit: Any, operand: Any, indices: Any, updates: Any) -> Any:
+        n = self.dimension_numbers
+        entry = indices.aval.ndim - 1
+        numbers = (
+            f"#stablehlo.scatter<update_window_dims = {list(n.update_window_dims)},"
+            f" inserted_window_dims = {list(n.inserted_window_dims)},"
+            f" input_batching_dims = {list(n.operand_batching_dims)},"
+            f" scatter_indices_batching_dims = {list(n.scatter_indices_batching_dims)},"
+            f" scatter_dims_to_operand_dims = {list(n.scatter_dims_to_operand_dims)},"
+            f" index_vector_dim = {entry}>"
+        )
+        scalar = Aval((), operand.aval.dtype)
+        return emit(
+            "stablehlo.scatter",
+            operand,
+            indices,
+            updates,
+            regions=[([scalar, scalar], self.combine)],
+            scatter_dimension_numbers=numbers,
+            indices_are_sorted=self.indices_are_sorted,
+            unique_indices=self.unique_indices,
+        )
+
 
 class ScatterAdd(ScatterOp):
     """`operand` with windows of `updates` added, one for each index vector.

@@ -91,6 +91,42 @@ class Sort(Op):
     def kernel(self, *operands: Aval) -> tuple[str, dict[str, Any]]:
         return "sort", self.params
 
+    def hlo(self, emit: Any, *operands: Any) -> Any:
+        pairs = [Aval((), x.aval.dtype) for x in operands for _ in range(2)]
+
+        def comes_before(block: Any, *values: Any) -> Any:
+            keys = [values[2 * i : 2 * i + 2] for i in range(self.num_keys)]
+            return _comes_before(block, [p for key in keys for p in _parts(block, *key)])
+
+        return emit(
+            "stablehlo.sort",
+            *operands,
+            regions=[(pairs, comes_before)],
+            dimension=self.dimension,
+            is_stable=self.is_stable,
+        )
+
+
+def _parts(block: Any, x: Any, y: Any) -> list[tuple[Any, Any]]:
+    """Pairs of real numbers to compare in turn."""
+    if x.type[0] != "c":
+        return [(x, y)]
+    return [(block.real(x), block.real(y)), (block.imag(x), block.imag(y))]
+
+
+def _comes_before(block: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """Whether the first of each pair is less in lexicographic order; NaN is last."""
+    before = None
+    for x, y in reversed(pairs):
+        less = block.and_(block.not_(x), y) if x.type == "i1" else block.lt(x, y)
+        same = block.eq(x, y)
+        if x.type.lstrip("b")[0] == "f":
+            x_nan, y_nan = block.ne(x, x), block.ne(y, y)
+            less = block.or_(less, block.and_(y_nan, block.not_(x_nan)))
+            same = block.or_(same, block.and_(x_nan, y_nan))
+        before = less if before is None else block.or_(less, block.and_(same, before))
+    return before
+
 
 class TopK(Op):
     """The `k` largest elements along `axis`, in descending order, and where they are.

@@ -301,8 +301,8 @@ class ReducePrecision(Unary):
         return emit(
             "stablehlo.reduce_precision",
             x,
-            exponent_bits=self.exponent_bits,
-            mantissa_bits=self.mantissa_bits,
+            exponent_bits=f"{self.exponent_bits} : i32",
+            mantissa_bits=f"{self.mantissa_bits} : i32",
         )
 
 
