@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from tetrad._src.cpu import math_exp, math_inverse, math_trig
-from tetrad._src.cpu.math_exp import reduce_exp, scale
+from tetrad._src.cpu.math_exp import reduce_exp, reduce_exp2, scale
 from tetrad._src.cpu.registers import Emitter, Value
 
 Pair = tuple[Value, Value]
@@ -163,26 +163,30 @@ def rsqrt(b: Emitter, z: Pair) -> Pair:
 
 
 def exp(b: Emitter, z: Pair) -> Pair:
-    """eᶻ = eˣ (cos y + i sin y), scaled last, so that only results overflow."""
+    """eᶻ = eˣ (cos y + i sin y)."""
+    exponent, p = reduce_exp(b, b.clamp(z[0], -1416.0, 1416.0))
+    return _spiral(b, z, exponent, p)
+
+
+def exp2(b: Emitter, z: Pair) -> Pair:
+    """2ᶻ = 2ˣ (cos(y·log 2) + i sin(y·log 2))."""
+    exponent, p = reduce_exp2(b, b.clamp(z[0], -2040.0, 2040.0))
+    return _spiral(b, (z[0], z[1] * math.log(2)), exponent, p)
+
+
+def _spiral(b: Emitter, z: Pair, exponent: Value, p: Value) -> Pair:
+    """2ⁿ (1 + p)(cos y + i sin y), scaled last, so that only results overflow."""
     x, y = z
-    exponent, p = reduce_exp(b, b.clamp(x, -1416.0, 1416.0))
     cosine, sine = math_trig.cos(b, y), math_trig.sin(b, y)
     real = scale(b, b.fma(p, cosine, cosine), exponent)
     imag = scale(b, b.fma(p, sine, sine), exponent)
-    on_axis = b.compare("oeq", y, 0.0)
-    real = b.select(on_axis, math_exp.exp(b, x), real)
-    imag = b.select(on_axis, y, imag)
+    imag = b.select(b.compare("oeq", y, 0.0), y, imag)
     # e^(−∞) is 0 in every direction, e^∞ infinite.
     wild = b.binary("or", is_infinite(b, y), b.compare("uno", y, y))
     vanishing = b.binary("and", b.compare("oeq", x, -math.inf), wild)
     exploding = b.binary("and", b.compare("oeq", x, math.inf), wild)
     real = b.select(vanishing, 0.0, b.select(exploding, math.inf, real))
     return real, b.select(vanishing, 0.0, imag)
-
-
-def exp2(b: Emitter, z: Pair) -> Pair:
-    """2ᶻ."""
-    return exp(b, (z[0] * math.log(2), z[1] * math.log(2)))
 
 
 def expm1(b: Emitter, z: Pair) -> Pair:

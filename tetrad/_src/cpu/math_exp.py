@@ -67,9 +67,8 @@ def exp(b: Emitter, x: Value) -> Value:
     return one_plus_scaled(b, p, exponent)
 
 
-def exp2(b: Emitter, x: Value) -> Value:
-    """2ˣ; exact for whole numbers."""
-    x = b.clamp(x, pick(x, -151.0, -1076.0), pick(x, 129.0, 1025.0))
+def reduce_exp2(b: Emitter, x: Value) -> tuple[Value, Value]:
+    """(n, 2ʳ − 1) with x = n + r; r is exact."""
     whole = b.nearest(x)
     r = x - whole
     if x.type == "f64":
@@ -78,7 +77,14 @@ def exp2(b: Emitter, x: Value) -> Value:
         p = b.fma(r * r, b.estrin(r, table.EXP_F64), r)
     else:
         p = r * b.horner(r, table.EXP2_F32)
-    return one_plus_scaled(b, p, b.to_int(whole))
+    return b.to_int(whole), p
+
+
+def exp2(b: Emitter, x: Value) -> Value:
+    """2ˣ; exact for whole numbers."""
+    x = b.clamp(x, pick(x, -151.0, -1076.0), pick(x, 129.0, 1025.0))
+    exponent, p = reduce_exp2(b, x)
+    return one_plus_scaled(b, p, exponent)
 
 
 def expm1_of_moderate(b: Emitter, x: Value) -> Value:
