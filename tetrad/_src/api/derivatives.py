@@ -450,7 +450,7 @@ def _vjp(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
     outs, tape = linearize_flat(flat, values, live)
     results = [as_value(o, "vjp") for o in outs]
     count = flat.count
-    pull_back = PullBack(
+    program = PullProgram(
         fun,
         in_tree,
         flat.out_tree,
@@ -458,16 +458,15 @@ def _vjp(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
         [o.aval for o in results[:count]],
         tape,
     )
+    pull_back = PullBack(program, [value for _, value in tape.consts])
     value = flat.out_tree.unflatten(results[:count])
     if has_aux:
         return value, pull_back, flat.aux_tree.unflatten(results[count:])
     return value, pull_back
 
 
-class PullBack:
-    """The function that `vjp` gives: from a cotangent of the value to those of the
-    arguments.
-    """
+class PullProgram:
+    """All of a pull-back but its residuals: what calls of one trace share."""
 
     def __init__(
         self,
@@ -483,28 +482,50 @@ class PullBack:
         self.out_tree = out_tree
         self.in_avals = in_avals
         self.out_avals = out_avals
-        self.tape = tape
+        self.residuals = [var for var, _ in tape.consts]
+        self.ins = tape.ins
+        self.eqns = tape.eqns
+        self.outs = tape.outs
+
+
+class PullBack:
+    """The function that `vjp` gives: from a cotangent of the value to those of the
+    arguments. It is a pytree, whose leaves are the residuals.
+    """
+
+    __slots__ = ("program", "residuals", "__weakref__")
+
+    def __init__(self, program: PullProgram, residuals: Sequence[Any]) -> None:
+        self.program = program
+        self.residuals = residuals
 
     @frames.hide_frames
     def __call__(self, ct: Any) -> tuple[Any, ...]:
+        program = self.program
         leaves, ct_tree = tree.flatten(ct)
-        if ct_tree != self.out_tree:
+        if ct_tree != program.out_tree:
             raise ValueError(
-                f"vjp: the cotangent must have the structure of the result of"
-                f" `{name_of(self.fun)}`, {self.out_tree}, got {ct_tree}"
+                "vjp: the cotangent must have the structure of the result of"
+                f" `{name_of(program.fun)}`, {program.out_tree}, got {ct_tree}"
             )
         given = [
-            _cotangent("vjp", self.fun, self.out_tree, i, aval, leaf)
-            for i, (aval, leaf) in enumerate(zip(self.out_avals, leaves))
+            _cotangent("vjp", program.fun, program.out_tree, i, aval, leaf)
+            for i, (aval, leaf) in enumerate(zip(program.out_avals, leaves))
         ]
-        cts = transpose_tape(self.tape, given)
-        found = iter(cts)
-        flat = []
-        for aval in self.in_avals:
-            flat.append(_out_tangent(aval, next(found) if aval.inexact else None))
-        result: tuple[Any, ...] = self.in_tree.unflatten(flat)[0]
+        consts = list(zip(program.residuals, self.residuals))
+        tape = Tape(consts, program.ins, program.eqns, program.outs)
+        found = iter(transpose_tape(tape, given))
+        flat = [
+            _out_tangent(aval, next(found) if aval.inexact else None)
+            for aval in program.in_avals
+        ]
+        result: tuple[Any, ...] = program.in_tree.unflatten(flat)[0]
         return result
 
+
+tree.register_pytree_node(
+    PullBack, lambda f: (f.residuals, f.program), lambda p, values: PullBack(p, values)
+)
 
 # ---------------------------------------------------------------------------- linearize
 

@@ -85,6 +85,20 @@ class Key:
         )
 
 
+def _shape(key: Key) -> str:
+    """The structures of the arguments, as in `(*, y={'a': *})`."""
+    args, kwargs = key.in_tree.children()
+    example = kwargs.unflatten(range(kwargs.num_leaves))
+    named = dict(zip(sorted(example), kwargs.children()))
+    words = [_plain(child) for child in args.children()]
+    words += [f"{name}={_plain(child)}" for name, child in named.items()]
+    return f"({', '.join(words)})"
+
+
+def _plain(treedef: Any) -> str:
+    return str(treedef).removeprefix("PyTreeDef(").removesuffix(")")
+
+
 class Entry:
     """One trace of a function: the operation, what it closes over, its result."""
 
@@ -223,7 +237,7 @@ class JitFunction:
         if last is None:
             return "first call"
         if last.in_tree != key.in_tree:
-            return f"the arguments were {last.in_tree}, now {key.in_tree}"
+            return f"the arguments were {_shape(last)}, now {_shape(key)}"
         for i, (before, now) in enumerate(zip(last.avals, key.avals)):
             if before is not now:
                 name = argument_name(self._fun, key.in_tree, i)

@@ -17,10 +17,13 @@ from tetrad._src.api.jacobians import hessian as hessian
 from tetrad._src.api.jacobians import jacfwd as jacfwd
 from tetrad._src.api.jacobians import jacobian as jacobian
 from tetrad._src.api.jacobians import jacrev as jacrev
+from tetrad._src.api.inspect import abstract_leaves
 from tetrad._src.control.call import Remat
 from tetrad._src.control.custom import custom_jvp as custom_jvp
 from tetrad._src.control.custom import custom_vjp as custom_vjp
 from tetrad._src.control.signature import argument_numbers, name_of
+from tetrad._src.core.bind import Tracer
+from tetrad._src.core.jaxpr import eval_jaxpr
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.identity import stop_gradient as stop_gradient
 from tetrad._src.util import frames, tree
@@ -73,3 +76,41 @@ def checkpoint(
 
 
 remat = checkpoint
+
+
+def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
+    """`fun` with the values it closes over as arguments.
+
+    Args:
+      fun: a function of pytrees that closes over values under differentiation.
+      *example_args: arguments, of which only shapes and dtypes matter.
+
+    Returns (converted, values): `converted(*args, *values)` is `fun(*args)`, where
+    `values` are the closed-over floats of the surrounding transformations. A
+    `custom_vjp` rule can then take them as arguments.
+
+    >>> import tetrad as jax
+    >>> converted, values = jax.closure_convert(lambda x: 2.0 * x, 1.0)
+    >>> float(converted(3.0, *values))
+    6.0
+    """
+    leaves, in_tree = tree.flatten((example_args, {}))
+    avals = abstract_leaves("closure_convert", fun, in_tree, leaves)
+    flat = FlatFunction(fun, in_tree, "closure_convert")
+    jaxpr, consts = stage(flat, avals, name_of(fun))
+    hoisted = [isinstance(c, Tracer) and c.aval.inexact for c in consts]
+    out_tree = flat.out_tree
+    count = len(example_args)
+
+    def converted(*args: Any) -> Any:
+        values, given_tree = tree.flatten((args[:count], {}))
+        if given_tree != in_tree:
+            raise TypeError(
+                f"closure_convert: `{name_of(fun)}` was converted for arguments of the"
+                f" structure {in_tree}, got {given_tree}"
+            )
+        rest = iter(args[count:])
+        closed = [next(rest) if h else c for c, h in zip(consts, hoisted)]
+        return out_tree.unflatten(eval_jaxpr(jaxpr, [*closed, *values]))
+
+    return converted, [c for c, h in zip(consts, hoisted) if h]

@@ -80,8 +80,12 @@ class JaxprCall(Call):
         return self.jaxpr.out_avals
 
     def like(self, jaxpr: Jaxpr) -> JaxprCall:
-        """The same kind of call of another jaxpr."""
-        return type(self)(jaxpr)
+        """The same kind of call of another jaxpr; one object for each jaxpr."""
+        key = (type(self), *self.fields()[1:])
+        found: JaxprCall | None = jaxpr.memo.get(key)
+        if found is None:
+            found = jaxpr.memo[key] = type(self)(jaxpr, *key[1:])
+        return found
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         jaxpr, mask = jvp_jaxpr(self.jaxpr, nonzero_mask(tangents))
@@ -166,6 +170,9 @@ class Jit(JaxprCall):
     inlined = True
     shares_names: ClassVar[bool] = True  # text gives the body the names of operands
 
+    def like(self, jaxpr: Jaxpr) -> JaxprCall:
+        return _jit_of(jaxpr)
+
     @property
     def params(self) -> dict[str, Any]:
         shown: dict[str, Any] = {"name": self.jaxpr.name}
@@ -175,6 +182,12 @@ class Jit(JaxprCall):
         return shown
 
 
+@memo_on_first
+def _jit_of(jaxpr: Jaxpr) -> Jit:
+    """A call that donates nothing."""
+    return Jit(jaxpr)
+
+
 class Remat(JaxprCall):
     """A function whose derivative computes it again instead of storing its values."""
 
@@ -182,9 +195,6 @@ class Remat(JaxprCall):
     differentiated: bool = False
 
     name = "remat2"
-
-    def like(self, jaxpr: Jaxpr) -> JaxprCall:
-        return Remat(jaxpr, self.differentiated)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -198,7 +208,7 @@ class Remat(JaxprCall):
     def split(self, unknown: Mask) -> Split | None:
         known, later, operands, unknown_out = _split_remat(self.jaxpr, unknown)
         return Split(
-            Jit(known),
+            _jit_of(known),
             _places(unknown, False),
             Remat(later, True),
             operands,
