@@ -6,7 +6,7 @@ is listed here under the name that operations give in their `kernel` rule.
 
 from __future__ import annotations
 
-from tetrad._src.cpu.kernels import dot
+from tetrad._src.cpu.kernels import dot, sort
 from tetrad._src.cpu.kernels.base import (
     In,
     Kernel,
@@ -19,6 +19,7 @@ from tetrad._src.cpu.kernels.base import (
 
 registry: dict[str, Kernel] = {
     "dot": Kernel(dot.build, dot.takes, dot.order),
+    "sort": Kernel(sort.build, sort.takes, sort.order),
 }
 
 
