@@ -1,9 +1,6 @@
-"""What the tests share: distances in ULP, sample values, and loops that stand for vmap."""
+"""What the tests share: distances in ULP, bits, and slopes by differences."""
 
 import numpy as np
-
-import tetrad as jax
-import tetrad.numpy as jnp
 
 # Largest distance from the reference in units in the last place, by dtype. Reductions
 # and products add up rounding errors; their rows state more, with a reason.
@@ -11,31 +8,29 @@ ULP = {"float16": 1, "bfloat16": 1, "float32": 4, "float64": 4, "complex64": 8,
        "complex128": 8}  # fmt: skip
 
 MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+SMALLEST = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
 
 
 def real_name(dtype):
     return {"complex64": "float32", "complex128": "float64"}.get(str(dtype), str(dtype))
 
 
+def is_inexact(dtype):
+    return real_name(dtype) in MANTISSA
+
+
 def ulp_distance(got, want):
     """Elementwise |got - want| in ULP of `want`; equal infinities and NaN count as 0."""
     name = real_name(got.dtype)
-    if np.iscomplexobj(got):
-        scale = np.abs(want)
-        got = np.asarray(got, np.complex128)
-        want = np.asarray(want, np.complex128)
-    else:
-        got = np.asarray(got, np.float64)
-        want = np.asarray(want, np.float64)
-        scale = np.abs(want)
+    wide = np.clongdouble if got.dtype.kind == "c" else np.longdouble
+    got = got.astype(wide)
+    want = want.astype(wide)
     with np.errstate(all="ignore"):
         same = (got == want) | (np.isnan(got) & np.isnan(want))
-        tiny = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126,
-                "float64": 2.0**-1022}[name]  # fmt: skip
-        exponent = np.floor(np.log2(np.maximum(scale.astype(np.float64), tiny)))
-        unit = 2.0 ** (exponent - MANTISSA[name])
-        distance = np.abs(got - want) / unit
-    distance = np.where(same, 0, distance)
+        _, exponent = np.frexp(np.abs(want))
+        exponent = np.maximum(exponent - 1, SMALLEST[name])
+        unit = np.ldexp(np.longdouble(1), exponent - MANTISSA[name])
+        distance = np.where(same, 0, np.abs(got - want) / unit)
     return np.where(np.isnan(distance), np.inf, distance)
 
 
@@ -45,15 +40,12 @@ def assert_close(got, want, ulp=None, absolute=0.0):
     want = np.asarray(want)
     assert got.shape == want.shape, f"shape {got.shape}, expected {want.shape}"
     assert got.dtype == want.dtype, f"dtype {got.dtype}, expected {want.dtype}"
-    if not np.issubdtype(real_name(got.dtype) if got.dtype.kind == "c" else got.dtype, np.number) and got.dtype.kind != "V":
-        np.testing.assert_array_equal(got, want)
-        return
-    if str(got.dtype) not in ULP:
+    if not is_inexact(got.dtype):
         np.testing.assert_array_equal(got, want)
         return
     limit = ULP[str(got.dtype)] if ulp is None else ulp
     distance = ulp_distance(got, want)
-    wide = np.complex128 if np.iscomplexobj(got) else np.float64
+    wide = np.clongdouble if got.dtype.kind == "c" else np.longdouble
     with np.errstate(all="ignore"):
         near = np.abs(got.astype(wide) - want.astype(wide)) <= absolute
     bad = (distance > limit) & ~near
@@ -61,35 +53,53 @@ def assert_close(got, want, ulp=None, absolute=0.0):
         at = np.unravel_index(np.argmax(np.where(bad, distance, -1)), bad.shape)
         raise AssertionError(
             f"{int(bad.sum())} of {bad.size} elements are off by more than {limit} ulp;"
-            f" worst at {at}: got {got[at]!r}, expected {want[at]!r},"
-            f" {float(distance[at]):.1f} ulp"
+            f" worst at {[int(i) for i in at]}: got {got[at]!r},"
+            f" expected {want[at]!r}, {float(distance[at]):.1f} ulp"
         )
 
 
-def assert_bits(got, want):
-    """The same shape, dtype and bits (all NaN count as one)."""
+def same_bits(got, want):
+    """Elementwise: the same bits; all NaN count as one."""
+    if got.dtype.kind == "c":
+        return same_bits(got.real, want.real) & same_bits(got.imag, want.imag)
+    if not is_inexact(got.dtype):
+        return got == want
+    equal = (got == want) & (np.signbit(got) == np.signbit(want))
+    return equal | (np.isnan(got) & np.isnan(want))
+
+
+def assert_bits(got, want, note=""):
+    """The same shape, dtype and bits."""
     got = np.asarray(got)
     want = np.asarray(want)
-    assert got.shape == want.shape and got.dtype == want.dtype, (got, want)
-    if got.dtype.kind in "fc":
-        both_nan = np.isnan(got) & np.isnan(want)
-        equal = (got == want) & (np.signbit(got.real) == np.signbit(want.real))
-        assert (equal | both_nan).all(), f"bits differ: {got!r} and {want!r}"
-    else:
-        assert got.tobytes() == want.tobytes(), f"bits differ: {got!r} and {want!r}"
+    assert got.shape == want.shape, f"{note}: shape {got.shape}, expected {want.shape}"
+    assert got.dtype == want.dtype, f"{note}: dtype {got.dtype}, expected {want.dtype}"
+    same = same_bits(got, want)
+    assert np.all(same), f"{note}: {got[~same]!r}, expected {want[~same]!r}"
 
 
-def loop(fun, in_axes, size):
-    """vmap as a Python loop: the specification that vmap is tested against."""
+def direction(x, seed):
+    """A random tangent for an inexact array."""
+    rng = np.random.default_rng(seed)
+    t = rng.standard_normal(x.shape)
+    if x.dtype.kind == "c":
+        t = t + 1j * rng.standard_normal(x.shape)
+    return np.asarray(t, x.dtype)
 
-    def looped(*args):
-        lanes = []
-        for i in range(size):
-            lane = [
-                a if axis is None else jnp.take(a, i, axis=axis)
-                for a, axis in zip(args, in_axes)
-            ]
-            lanes.append(fun(*lane))
-        return jax.tree.map(lambda *xs: jnp.stack(xs), *lanes)
 
-    return looped
+def slopes(fun, args, tangents, step=1e-4):
+    """The derivatives of `fun` along `tangents`: central differences, extrapolated once."""
+
+    def moved(h):
+        outs = fun(*[a if t is None else a + h * t for a, t in zip(args, tangents)])
+        return [np.asarray(o) for o in outs]
+
+    def central(h):
+        return [(p - m) / (2 * h) for p, m in zip(moved(h), moved(-h))]
+
+    return [(4 * a - b) / 3 for a, b in zip(central(step / 2), central(step))]
+
+
+def inner(xs, ys):
+    """The real part of the bilinear pairing that transposition preserves."""
+    return sum(float(np.sum(np.asarray(x) * np.asarray(y)).real) for x, y in zip(xs, ys))

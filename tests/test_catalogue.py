@@ -1,0 +1,106 @@
+"""Every operation of the catalogue: values, types, jit, and refused arguments."""
+
+import inspect
+
+import numpy as np
+import pytest
+from catalogue import EXEMPT, ROWS
+from catalogue.row import DOUBLE
+from support import assert_bits, assert_close
+
+import tetrad as jax
+import tetrad.numpy as jnp
+
+
+def cases(test, dtypes):
+    """Rows and dtypes as parameters of a test, those that are known to fail marked."""
+    found = []
+    for row in ROWS:
+        if test not in row.tests:
+            continue
+        for dtype in dtypes(row):
+            reason = row.broken.get(f"{test} {dtype}") or row.broken.get(test)
+            marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+            found.append(pytest.param(row, dtype, id=f"{row}-{dtype}", marks=marks))
+    return found
+
+
+def leaves(out):
+    return jax.tree.leaves(out)
+
+
+@pytest.mark.parametrize("row, dtype", cases("values", lambda row: row.dtypes))
+def test_values(row, dtype):
+    x64 = dtype in DOUBLE
+    with jax.enable_x64(x64):
+        for name, args in row.samples(dtype).items():
+            outs = leaves(row.run(jax, *[jnp.asarray(a) for a in args]))
+            wants = row.expected(args)
+            assert len(outs) == len(wants), f"{len(outs)} outputs"
+            for out, want in zip(outs, wants):
+                assert not out.weak_type
+                want = row.rounded(want, dtype, x64)
+                try:
+                    assert_close(out, want, row.limit(dtype), row.absolute)
+                except AssertionError as error:
+                    raise AssertionError(f"{name}: {error}{near(args, error)}") from None
+
+
+def near(args, error):
+    """The operands at the worst element, if the message names it."""
+    text = str(error)
+    if "worst at [" not in text:
+        return ""
+    at = text.split("worst at [")[1].split("]")[0]
+    at = tuple(int(i) for i in at.split(",")) if at else ()
+    shapes = {np.shape(a) for a in args}
+    return f", operands {[a[at] for a in args]!r}" if len(shapes) == 1 else ""
+
+
+@pytest.mark.parametrize("row, dtype", cases("jit", lambda row: row.light_dtypes()))
+def test_jit_gives_the_bits_and_types_of_eager_code(row, dtype):
+    fun = row.function(jax)
+    name = "edges" if row.elementwise and row.edges else "main"
+    args = [jnp.asarray(a) for a in row.samples(dtype)[name]]
+    eager = leaves(fun(*args))
+    compiled = leaves(jax.jit(fun)(*args))
+    shapes = leaves(jax.eval_shape(fun, *args))
+    assert len(eager) == len(compiled) == len(shapes)
+    for one, other, shape in zip(eager, compiled, shapes):
+        assert_bits(other, one)
+        for out in (one, other):
+            assert out.shape == shape.shape
+            assert out.dtype == shape.dtype
+            assert out.weak_type == getattr(shape, "weak_type", False)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.errors], ids=str)
+def test_refused_arguments(row):
+    for bad in row.errors:
+        with pytest.raises(bad.error, match=bad.message):
+            args = [jnp.asarray(a) if isinstance(a, np.ndarray) else a for a in bad.args]
+            row.run(jax, *args) if not bad.params else named(row)(*args, **bad.params)
+
+
+def named(row):
+    found = jax
+    for part in row.name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.xfail(reason="rows are still being added", strict=True)
+def test_every_function_of_lax_has_a_row():
+    have = {row.name.removeprefix("lax.") for row in ROWS} | set(EXEMPT)
+    functions = {
+        name
+        for name, value in vars(jax.lax).items()
+        if callable(value) and not inspect.isclass(value) and not name.startswith("_")
+    }
+    assert not functions - have, "add a row, or a reason to EXEMPT"
+    assert not have & set(EXEMPT) - functions, "EXEMPT names what does not exist"
+
+
+def test_rows_have_names_of_their_own():
+    names = [str(row) for row in ROWS]
+    assert len(set(names)) == len(names)
