@@ -104,7 +104,10 @@ def _key(
             continue
         node.position = position
         position += 1
-        add(node.entry)
+        entry = node.entry
+        add(entry)
+        if entry.projected:
+            continue  # of the call that stands before it
         for arg in node.args:
             if type(arg) is not Array:
                 scalars.append(arg)
@@ -239,7 +242,7 @@ def close(
         if node.epoch != needed:
             continue
         entry = node.entry
-        if not hasattr(entry, "op"):
+        if entry.projected:
             values.append(values[node.args[0].position][entry.index])
             continue
         ins = []

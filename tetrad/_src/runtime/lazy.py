@@ -65,8 +65,9 @@ class Entry:
 
     __slots__ = (
         "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
-        "several", "alone",
+        "several", "projections", "alone",
     )  # fmt: skip
+    projected = False
 
     def __init__(self, op: Op, args: Sequence[Any]) -> None:
         self.op = op
@@ -79,6 +80,7 @@ class Entry:
         self.weight = 1
         self.heavy = False
         self.several = op.multiple and len(self.avals) != 1
+        self.projections = [_projection(i, a) for i, a in enumerate(self.avals)]
         self.alone: Any = None
         if op.kind is Kind.UPDATE:  # touches the elements that it replaces
             self.load = sum([a.nbytes for a in in_avals[1:]])
@@ -96,6 +98,7 @@ class Projection:
     """The entry of one output of an operation with several."""
 
     __slots__ = ("index", "aval", "weight", "load")
+    projected = True
 
     def __init__(self, index: int, aval: Aval) -> None:
         self.index = index
@@ -230,7 +233,7 @@ class Recorder(Trace):
         tape.load += entry.load
         if not entry.several:
             return [made]
-        return [_project(made, i, a, place) for i, a in enumerate(entry.avals)]
+        return _project(made)
 
     def general(self, op: Op, args: Sequence[Any]) -> Any:
         """Every operation: converts operands, infers, places, records."""
@@ -249,7 +252,7 @@ class Recorder(Trace):
             op.__dict__["_entry"] = entry
         if not entry.several:
             return [call]
-        return [_project(call, i, a, place) for i, a in enumerate(entry.avals)]
+        return _project(call)
 
 
 def _operand(x: Any) -> Any:
@@ -352,12 +355,28 @@ def _node(entry: Any, args: tuple[Any, ...], place: Placement, where: Any) -> Ar
     return made
 
 
-def _project(call: Array, index: int, aval: Aval, place: Placement) -> Array:
-    made = _node(_projection(index, aval), (call,), place, call.where)
-    made.tape = call.tape
-    if call.tape is not None:
-        call.tape.nodes.append(made)
-    return made
+def _project(call: Array) -> list[Array]:
+    """The results of a call with several, in order; recorded behind it."""
+    place = call.placement
+    where = call.where
+    tape = call.tape
+    args = (call,)
+    outs = []
+    for entry in call.entry.projections:
+        made = new_array(Array)
+        made.aval = entry.aval
+        made.placement = place
+        made.buffer = None
+        made.entry = entry
+        made.args = args
+        made.where = where
+        made.uses = 0
+        made.epoch = 0
+        made.tape = tape
+        outs.append(made)
+    if tape is not None:
+        tape.nodes += outs
+    return outs
 
 
 def _projection(index: int, aval: Aval) -> Projection:
@@ -379,7 +398,7 @@ def _call_now(
     call = _node(entry, args, place, where)
     outs = [call]
     if entry.several:
-        outs = [_project(call, i, a, place) for i, a in enumerate(entry.avals)]
+        outs = _project(call)
     donated = getattr(entry.op, "donated", ())
     given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     with _lock:
