@@ -31,6 +31,7 @@ from tetrad._src.api.flat import (
 from tetrad._src.api.inspect import ShapeDtypeStruct, abstract, struct_of
 from tetrad._src.api.stages import Lowered, Traced
 from tetrad._src.control.call import Jit
+from tetrad._src.control.custom_ops import check_forward
 from tetrad._src.control.signature import name_of, parameter_names
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Tracer, Value, at, aval_of, base_trace
@@ -162,7 +163,7 @@ class JitFunction:
                 try:
                     key = (state, *map(type, args), *[x.aval for x in args])
                 except AttributeError:
-                    return self._slow(args, kwargs)
+                    return self._call_tree(args, state)
                 entry = self._fast.get(key)
                 if entry is not None:
                     outs = trace.process(entry.op, (*entry.consts, *args))
@@ -183,9 +184,25 @@ class JitFunction:
         name = getattr(self._fun, "__qualname__", None)
         return name if isinstance(name, str) else name_of(self._fun)
 
+    def _call_tree(self, args: tuple[Any, ...], state: tuple[Any, ...]) -> Any:
+        """The fast path for containers of arrays: structure and types are the key."""
+        leaves, in_tree = tree.flatten(args)
+        try:
+            key = (state, in_tree, tuple([x.aval for x in leaves]))
+        except AttributeError:
+            return self._slow(args, {})
+        entry = self._fast.get(key)  # type: ignore[union-attr]
+        if entry is None:
+            return self._slow(args, {}, key)
+        outs = STATE.trace.process(entry.op, (*entry.consts, *leaves))
+        return outs[0] if entry.single else entry.out_tree.unflatten(outs)
+
     # -- the whole way --------------------------------------------------------------
 
-    def _slow(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _slow(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any = None
+    ) -> Any:
+        """Any call; it goes by the fast path from now on, under `key`, if it can."""
         if config.jax_disable_jit:
             return self._fun(*args, **kwargs)
         call = Call(self, args, kwargs)
@@ -200,9 +217,10 @@ class JitFunction:
             and not call.static
             and not call.key.axes
             and not entry.closes_over_tracers()
-            and all(isinstance(x, Value) for x in args)
+            and all([isinstance(x, Value) for x in call.leaves])
         ):
-            key = (config.key, *map(type, args), *[x.aval for x in args])
+            if key is None:
+                key = (config.key, *map(type, args), *[x.aval for x in args])
             self._fast[key] = entry
         return entry.out_tree.unflatten(outs)
 
@@ -223,6 +241,7 @@ class JitFunction:
     def _trace(self, call: Call) -> Entry:
         flat = FlatFunction(call.function(), call.key.in_tree, "jit")
         jaxpr, consts = stage(flat, call.key.avals, name_of(self._fun))
+        check_forward(jaxpr)
         with at(base_trace()):
             held = tuple([as_value(c, "jit") for c in consts])
         donated: tuple[bool, ...] = ()

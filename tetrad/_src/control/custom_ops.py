@@ -20,7 +20,7 @@ from tetrad._src.control.call import axis_names, expand_mask, nonzero_mask
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, aval_of, base_trace
-from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
+from tetrad._src.core.jaxpr import Jaxpr, dce, eval_jaxpr, subjaxprs
 from tetrad._src.core.op import Axis
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.families import Call
@@ -335,9 +335,24 @@ class CustomLinear(Call):
         return result
 
     def expand(self, *args: Any) -> list[Any]:
-        raise TypeError(
+        raise self.no_forward_mode()
+
+    def no_forward_mode(self) -> TypeError:
+        return TypeError(
             f"forward-mode differentiation (jvp, jacfwd, linearize) of"
             f" `{name_of(self.rules.fun)}` is not possible: it is a custom_vjp function,"
             " which only has a reverse-mode rule. Use grad, vjp or jacrev, or state its"
             " derivative with custom_jvp, which serves both modes."
         )
+
+
+def check_forward(jaxpr: Jaxpr) -> None:
+    """TypeError if running `jaxpr` would need a derivative that only has a transpose."""
+    pending = [jaxpr]
+    while pending:
+        body = pending.pop()
+        if any(type(e.op) is CustomLinear for e in body.eqns):
+            for eqn in dce(body, (True,) * len(body.outs))[0].eqns:
+                if type(eqn.op) is CustomLinear:
+                    raise eqn.op.no_forward_mode()
+        pending.extend(subjaxprs(body))

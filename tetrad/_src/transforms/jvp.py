@@ -195,10 +195,11 @@ def jvp_flat(
 ) -> tuple[list[Any], list[Any]]:
     """Runs `fun` on primals and tangents (None is zero): results, their tangents."""
     trace = JVP(STATE.trace)
+    origin = where()
     with trace:
         outs = fun(
             *[
-                p if t is None else JVPTracer(trace, p, t, STATE.where)
+                p if t is None else JVPTracer(trace, p, t, origin)
                 for p, t in zip(primals, tangents)
             ]
         )

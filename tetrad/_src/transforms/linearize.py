@@ -247,13 +247,14 @@ def linearize_flat(
     The inputs of the tape are the tangents of the primals that are `differentiated`.
     """
     trace = Linearize(STATE.trace)
+    origin = where()
     args = []
     ins = []
     for primal, live in zip(primals, differentiated):
         if live:
             var = Var(aval_of(primal))
             ins.append(var)
-            primal = LinearTracer(trace, primal, var, STATE.where)
+            primal = LinearTracer(trace, primal, var, origin)
         args.append(primal)
     with trace:
         results = fun(*args)

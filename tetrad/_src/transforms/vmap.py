@@ -169,10 +169,11 @@ def vmap_flat(
 ) -> tuple[list[Any], list[int | None]]:
     """Runs `fun` on lanes of `args`: results, and where each is mapped (or None)."""
     trace = Batch(STATE.trace, axis)
+    origin = where()
     with trace:
         outs = fun(
             *[
-                a if at is None else BatchTracer(trace, a, at, STATE.where)
+                a if at is None else BatchTracer(trace, a, at, origin)
                 for a, at in zip(args, axes)
             ]
         )
