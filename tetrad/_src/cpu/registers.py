@@ -137,8 +137,23 @@ def _round_to_half(value: float, type: str) -> float:
     return float(rounded)
 
 
+_LITERALS: dict[tuple[str, Any], str] = {}
+_LITERALS_KEPT = 4096
+
+
 def literal(value: Any, type: str) -> str:
     """LLVM's text of one scalar constant of a real, integer or boolean type."""
+    if value == 0 or value != value:
+        return _literal(value, type)  # 0.0 == -0.0, and NaN is not equal to itself
+    found = _LITERALS.get((type, value))
+    if found is None:
+        if len(_LITERALS) >= _LITERALS_KEPT:
+            _LITERALS.clear()
+        found = _LITERALS[type, value] = _literal(value, type)
+    return found
+
+
+def _literal(value: Any, type: str) -> str:
     if type == "i1":
         return "true" if value else "false"
     if type in FLOATS:
@@ -152,6 +167,10 @@ def literal(value: Any, type: str) -> str:
     width = bit_width(type)
     bits = int(value) & ((1 << width) - 1)
     return str(bits - (1 << width) if bits >> (width - 1) else bits)
+
+
+_REGISTERS: dict[tuple[int, str], str] = {}
+_INTRINSICS: dict[tuple[str, int, str, int], tuple[str, str]] = {}
 
 
 class Value:
@@ -256,7 +275,10 @@ class Emitter:
 
     def register(self, type: str) -> str:
         """LLVM's type of a register of all lanes, such as `<16 x float>`."""
-        return self.vector(REGISTER_TYPE[type])
+        known = _REGISTERS.get((self.lanes, type))
+        if known is None:
+            known = _REGISTERS[self.lanes, type] = self.vector(REGISTER_TYPE[type])
+        return known
 
     def vector(self, element: str) -> str:
         """All lanes of an LLVM scalar type."""
@@ -367,9 +389,18 @@ class Emitter:
     def intrinsic(self, name: str, *operands: Value | float) -> Value:
         """Call an LLVM intrinsic that is overloaded on its one type."""
         like = next(x for x in operands if isinstance(x, Value))
-        values = [self.coerce(x, like) for x in operands]
-        full = f"llvm.{name}.{self.suffix(REGISTER_TYPE[like.type])}"
-        return self.call(full, like.type, *values)
+        register = self.register(like.type)
+        key = (name, self.lanes, like.type, len(operands))
+        known = _INTRINSICS.get(key)
+        if known is None:
+            full = f"llvm.{name}.{self.suffix(REGISTER_TYPE[like.type])}"
+            types = ", ".join([register] * len(operands))
+            declaration = f"declare {register} @{full}({types})"
+            known = _INTRINSICS[key] = declaration, f"call {register} @{full}("
+        declaration, start = known
+        self.declarations.add(declaration)
+        typed = [f"{register} {self.coerce(x, like).ref}" for x in operands]
+        return self.emit(like.type, f"{start}{', '.join(typed)})")
 
     def call(self, name: str, type: str, *operands: Value, extra: str = "") -> Value:
         """Call a function of registers; `extra` is appended to the arguments."""

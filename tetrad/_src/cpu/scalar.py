@@ -15,12 +15,14 @@ rounded to its format after every operation.
     block.label                                # the basic block in which it ends
 
 Memory: `load store gather scatter load_scalar_broadcast`; values from registers:
-`value broadcast constant lane_index`; `convert bitcast select`; arithmetic `add sub mul
-div rem neg abs sign max min pow integer_pow square_root`; rounding `floor ceil round
-round_away trunc`; comparisons `eq ne lt le gt ge is_finite`; bits `and_ or_ xor not_
-shift_left shift_right_logical shift_right_arithmetic population_count clz mul_hi
-rotate_left nextafter`; complex `complex real imag conj`; `threefry2x32`; and all
-functions of `math.py` by name.
+`value broadcast constant lane_index`; `convert bitcast select type_of`; arithmetic `add
+sub mul div rem neg abs sign max min pow integer_pow sqrt rsqrt`; rounding `floor ceil
+round round_away trunc`; comparisons `eq ne lt le gt ge is_finite`; bits `and_ or_ xor
+not_ shift_left shift_right_logical shift_right_arithmetic population_count clz mul_hi
+rotate_left nextafter`; complex `complex real imag conj`; `threefry2x32`; and the functions
+of `math.py` and `complex_math.py` by name. What the code generator also needs comes from
+`registers.Emitter`: `lines declarations label emit raw line fresh fresh_label register
+start_block if_any loop_while any_lane one_lane`.
 
 Pointers are LLVM register names of elements in memory form (`MEMORY_TYPE`): bool is one
 byte, complex is interleaved. Masks are `i1` values; lanes outside read as zero.
