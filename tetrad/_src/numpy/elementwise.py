@@ -167,7 +167,7 @@ def _sign_of(y: Any) -> Any:
     return lax.sign(y) if isinstance(y, Value) else number(y, int(np.sign(y)))
 
 
-def select(condition: Any, x: Any, y: Any) -> Any:
+def pick(condition: Any, x: Any, y: Any) -> Any:
     """x where `condition`, else y; a Python bool decides at once."""
     if isinstance(condition, builtins.bool):
         return x if condition else y
@@ -190,7 +190,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
         apart = lax.ne(_sign_of(x), _sign_of(y))
         return _down_where_uneven(lax.div(x, y), rest, apart)
     # Of x / 0 the rest is NaN, but the quotient is infinite.
-    even = select(_is_zero(y), x, lax.sub(x, rest))
+    even = pick(_is_zero(y), x, lax.sub(x, rest))
     apart = lax.ne(lax.sign(rest), _sign_of(y))
     quotient = _down_where_uneven(lax.div(even, y), rest, apart)
     return lax.round(quotient, lax.RoundingMethod.AWAY_FROM_ZERO)
@@ -200,7 +200,7 @@ def _nonzero_divisor(x: Any, y: Any) -> Any:
     """`y` with 1 instead of 0 for integers, whose rest of x / 0 is 0."""
     if kind_of(x) not in "iu":
         return y
-    return select(_is_zero(y), number(y, 1), y)
+    return pick(_is_zero(y), number(y, 1), y)
 
 
 def _remainder(x: Any, y: Any) -> Any:

@@ -60,6 +60,7 @@ from tetrad._src.ops.elementwise import bitwise_not as bitwise_not
 from tetrad._src.ops.elementwise import bitwise_or as bitwise_or
 from tetrad._src.ops.elementwise import bitwise_xor as bitwise_xor
 from tetrad._src.ops.elementwise import ceil as ceil
+from tetrad._src.ops.elementwise import clamp as clamp
 from tetrad._src.ops.elementwise import complex as complex
 from tetrad._src.ops.elementwise import conj as conj
 from tetrad._src.ops.elementwise import copy as copy
@@ -95,6 +96,7 @@ from tetrad._src.ops.elementwise import sin as sin
 from tetrad._src.ops.elementwise import sqrt as sqrt
 from tetrad._src.ops.elementwise import square as square
 from tetrad._src.ops.elementwise import sub as sub
+from tetrad._src.ops.shape import Squeeze as Squeeze
 from tetrad._src.ops.shape import broadcast_in_dim as broadcast_in_dim
 from tetrad._src.ops.shape import broadcasted_iota as broadcasted_iota
 from tetrad._src.ops.shape import concatenate as concatenate
@@ -116,5 +118,20 @@ from tetrad._src.ops.reduce import reduce_max as reduce_max
 from tetrad._src.ops.reduce import reduce_min as reduce_min
 from tetrad._src.ops.reduce import reduce_or as reduce_or
 from tetrad._src.ops.reduce import reduce_prod as reduce_prod
+from tetrad._src.ops.index import DynamicSlice as DynamicSlice
+from tetrad._src.ops.index import DynamicUpdateSlice as DynamicUpdateSlice
 from tetrad._src.ops.index import dynamic_slice_in_dim as dynamic_slice_in_dim
+from tetrad._src.ops.gather import GatherDimensionNumbers as GatherDimensionNumbers
+from tetrad._src.ops.gather import GatherScatterMode as GatherScatterMode
+from tetrad._src.ops.gather import ScatterAdd as ScatterAdd
+from tetrad._src.ops.gather import ScatterDimensionNumbers as ScatterDimensionNumbers
+from tetrad._src.ops.gather import ScatterSub as ScatterSub
+from tetrad._src.ops.gather import gather as gather
+from tetrad._src.ops.scatter import Scatter as Scatter
+from tetrad._src.ops.scatter import ScatterMax as ScatterMax
+from tetrad._src.ops.scatter import ScatterMin as ScatterMin
+from tetrad._src.ops.scatter import ScatterMul as ScatterMul
 from tetrad._src.ops.contract import dot_general as dot_general
+from tetrad._src.ops.sort import sort as sort
+from tetrad._src.ops.cumulative import cumprod as cumprod
+from tetrad._src.ops.cumulative import cumsum as cumsum

@@ -15,7 +15,9 @@ from tetrad._src.core.bind import Tracer, Value
 from tetrad._src.core.stage import where as user_place
 from tetrad._src.numpy import contract, create, elementwise, lax, logic, reduce, shape
 from tetrad._src.numpy.convert import array_like, fresh_copy
+from tetrad._src.numpy.at import At
 from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.index import getitem
 from tetrad._src.numpy.text import format_array as format_array
 from tetrad._src.numpy.text import format_elements as format_elements
 from tetrad._src.numpy.ufunc import operator, prefix, reflected
@@ -114,6 +116,9 @@ def __round__(x: Any, ndigits: int | None = None) -> Any:
 
 
 # ------------------------------------------------------------------------ the container
+
+
+TABLE["__getitem__"] = getitem
 
 
 @method
@@ -227,6 +232,12 @@ def T(x: Any) -> Any:  # noqa: N802
 def mT(x: Any) -> Any:  # noqa: N802
     """The array with its last two axes swapped."""
     return shape.matrix_transpose(x)
+
+
+@attribute
+def at(x: Any) -> At:
+    """Names elements to update: `x.at[idx].set(v)` gives a new array."""
+    return At(x)
 
 
 @attribute

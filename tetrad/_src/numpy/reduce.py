@@ -143,7 +143,7 @@ def summed(
     result = lax.reduce_sum(x, axes)
     result = with_initial(result, initial, lax.add, name)
     return lax.convert_element_type(
-        kept_axes(result, aval_of(x).shape, axes, keepdims), final, result.weak_type
+        kept_axes(result, aval_of(x).shape, axes, keepdims), final
     )
 
 
@@ -151,16 +151,14 @@ def _accumulated(
     x: Value, dtype: Any, promote_integers: bool, name: str
 ) -> tuple[Any, Any]:
     """`x` in the dtype in which it is accumulated, and the dtype of the result."""
-    weak = x.weak_type
     if dtype is not None:
         final = dtype_argument(dtype, name)
-        weak = False
     elif promote_integers or x.aval.kind == "b":
         final = widened(x.dtype)
     else:
         final = x.dtype
     inside = np.dtype(np.float32) if _short_float(final) else final
-    return lax.convert_element_type(x, inside, weak), final
+    return lax.convert_element_type(x, inside), final
 
 
 def prod(
@@ -189,7 +187,7 @@ def prod(
     x = masked(x, where, number(x, 1), name)
     result = with_initial(lax.reduce_prod(x, axes), initial, lax.mul, name)
     return lax.convert_element_type(  # type: ignore[no-any-return]
-        kept_axes(result, aval_of(x).shape, axes, keepdims), final, result.weak_type
+        kept_axes(result, aval_of(x).shape, axes, keepdims), final
     )
 
 
@@ -433,8 +431,7 @@ def averaged(
     axes = axes_argument(axis, x.ndim, name)
     total = summed(x, axes, inside, None, keepdims, None, where, name=name)
     result = lax.div(total, _count(x, axes, where, inside, keepdims, name))
-    weak = x.weak_type and dtype is None and x.aval.inexact
-    return lax.convert_element_type(result, final, weak)
+    return lax.convert_element_type(result, final)
 
 
 def var(

@@ -1,0 +1,623 @@
+"""Arrays made of arrays: joined, stacked, cut up, repeated, padded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Tracer, Value, aval_of
+from tetrad._src.numpy import lax, reduce
+from tetrad._src.numpy.axes import axis_argument, static_int
+from tetrad._src.numpy.convert import describe, operand, value
+from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.promote import call, same_dtype
+from tetrad._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d
+from tetrad._src.util import errors
+
+
+def _arrays(arrays: Any, name: str, dtype: Any = None) -> list[Value]:
+    """The arrays of a sequence (or the rows of an array) in one dtype."""
+    if isinstance(arrays, (Value, np.ndarray)):
+        whole = value(arrays, name)
+        if not whole.ndim:
+            raise TypeError(f"{name} takes a sequence of arrays, got {describe(whole)}")
+        arrays = [whole[i] for i in range(whole.shape[0])]
+    try:
+        listed = list(arrays)
+    except TypeError:
+        raise TypeError(f"{name} takes a sequence of arrays, got {arrays!r}") from None
+    if not listed:
+        raise ValueError(f"{call(name)}: there is no array to join")
+    xs = [operand(x, name, f"element {i}") for i, x in enumerate(listed)]
+    if dtype is None:
+        xs = same_dtype(name, xs)
+    else:
+        found = dtype_argument(dtype, name)
+        xs = [lax.convert_element_type(x, found) for x in xs]
+    return [x if isinstance(x, Value) else lax.full((), x) for x in xs]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
+    """The arrays one after the other along `axis` (None: flattened first).
+
+    They are promoted to one dtype. TypeError unless they agree in all other extents.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.concatenate([jnp.arange(2), jnp.arange(3)])
+    Array([0, 1, 0, 1, 2], dtype=int32)
+    """
+    return joined(_arrays(arrays, "jnp.concatenate", dtype), axis, "jnp.concatenate")
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
+    """The arrays one after the other along `axis`: see `concatenate`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.concat([jnp.arange(2), jnp.arange(2)])
+    Array([0, 1, 0, 1], dtype=int32)
+    """
+    return joined(_arrays(arrays, "jnp.concat"), axis, "jnp.concat")
+
+
+def joined(xs: list[Value], axis: int | None, name: str) -> Any:
+    if axis is None:
+        xs = [lax.reshape(x, (x.size,)) for x in xs]
+        axis = 0
+    if not xs[0].ndim:
+        raise ValueError(
+            f"{call(name)}: numbers cannot be joined along an axis; write jnp.stack, or"
+            " jnp.array"
+        )
+    along = axis_argument(axis, xs[0].ndim, name)
+    rest = xs[0].aval.drop((along,)).shape
+    for i, x in enumerate(xs):
+        if x.ndim != xs[0].ndim or x.aval.drop((along,)).shape != rest:
+            raise TypeError(
+                f"{call(name)}: array 0 is {describe(xs[0])}, array {i} is {describe(x)};"
+                f" all extents but that of axis {along} must agree"
+            )
+    return lax.concatenate(xs, along)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Value:
+    """The arrays, all of one shape, along a new axis at position `axis`.
+
+    ValueError if shapes differ.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.stack([jnp.arange(2), jnp.arange(2)])
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    name = "jnp.stack"
+    xs = _arrays(arrays, name, dtype)
+    for i, x in enumerate(xs):
+        if x.shape != xs[0].shape:
+            raise ValueError(
+                f"{call(name)}: array 0 is {describe(xs[0])}, array {i} is {describe(x)};"
+                " only arrays of one shape can be stacked"
+            )
+    along = axis_argument(axis, xs[0].ndim + 1, name)
+    return lax.concatenate([lax.expand_dims(x, (along,)) for x in xs], along)  # type: ignore[no-any-return]
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Value, ...]:
+    """The parts of an array along `axis`, without that axis.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.unstack(jnp.arange(2))
+    (Array(0, dtype=int32), Array(1, dtype=int32))
+    """
+    v = value(x, "jnp.unstack", "x")
+    along = axis_argument(axis, v.ndim, "jnp.unstack")
+    index: list[Any] = [slice(None)] * along
+    return tuple([v[(*index, i)] for i in range(v.shape[along])])
+
+
+def vstack(tup: Any, dtype: Any = None) -> Value:
+    """The arrays on top of each other: joined along axis 0, vectors as rows.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.vstack([jnp.arange(2), jnp.arange(2)])
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    xs = [atleast_2d(x) for x in _arrays(tup, "jnp.vstack", dtype)]
+    return joined(xs, 0, "jnp.vstack")  # type: ignore[no-any-return]
+
+
+def hstack(tup: Any, dtype: Any = None) -> Value:
+    """The arrays side by side: joined along axis 1, vectors along axis 0.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.hstack([jnp.arange(2), jnp.arange(2)])
+    Array([0, 1, 0, 1], dtype=int32)
+    """
+    xs = [atleast_1d(x) for x in _arrays(tup, "jnp.hstack", dtype)]
+    return joined(xs, 0 if xs[0].ndim == 1 else 1, "jnp.hstack")  # type: ignore[no-any-return]
+
+
+def dstack(tup: Any, dtype: Any = None) -> Value:
+    """The arrays behind each other: joined along axis 2.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.dstack([jnp.arange(2), jnp.arange(2)]).shape
+    (1, 2, 2)
+    """
+    xs = [atleast_3d(x) for x in _arrays(tup, "jnp.dstack", dtype)]
+    return joined(xs, 2, "jnp.dstack")  # type: ignore[no-any-return]
+
+
+def column_stack(tup: Any) -> Value:
+    """Vectors as the columns of a matrix; matrices side by side.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.column_stack([jnp.arange(2), jnp.arange(2)])
+    Array([[0, 0],
+           [1, 1]], dtype=int32)
+    """
+    xs = _arrays(tup, "jnp.column_stack")
+    columns = [x if x.ndim >= 2 else lax.reshape(x, (x.size, 1)) for x in xs]
+    return joined(columns, 1, "jnp.column_stack")  # type: ignore[no-any-return]
+
+
+def block(arrays: Any) -> Value:
+    """An array made of nested lists of blocks: innermost lists join along the last axis.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.block([[jnp.ones((1, 1)), jnp.zeros((1, 2))]])
+    Array([[1., 0., 0.]], dtype=float32)
+    """
+    depth = _depth(arrays)
+    leaves = _leaves(arrays)
+    rank = max([depth, *[aval_of(operand(x, "jnp.block")).ndim for x in leaves]])
+    return _blocks(arrays, depth, rank)
+
+
+def _depth(x: Any) -> int:
+    if not isinstance(x, list):
+        return 0
+    if not x:
+        raise ValueError("jnp.block: a list of blocks is empty")
+    depths = {_depth(item) for item in x}
+    if len(depths) > 1:
+        raise ValueError("jnp.block: lists are nested to different depths")
+    return 1 + depths.pop()
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [leaf for item in x for leaf in _leaves(item)] if isinstance(x, list) else [x]
+
+
+def _blocks(x: Any, depth: int, rank: int) -> Any:
+    if not isinstance(x, list):
+        v = value(x, "jnp.block")
+        return lax.reshape(v, (1,) * (rank - v.ndim) + v.shape)
+    parts = _arrays([_blocks(item, depth - 1, rank) for item in x], "jnp.block")
+    return joined(parts, rank - depth, "jnp.block")
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Value:
+    """`values` behind `arr` along `axis` (None: both flattened).
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.append(jnp.arange(2), 7)
+    Array([0, 1, 7], dtype=int32)
+    """
+    xs = _arrays([arr, values], "jnp.append")
+    if axis is None:
+        xs = [lax.reshape(x, (x.size,)) for x in xs]
+    return joined(xs, 0 if axis is None else axis, "jnp.append")  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------- cut up
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Value]:
+    """The parts of an array along `axis`: equal ones, or cut before given indices.
+
+    ValueError if a number of sections does not divide the extent (see `array_split`).
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.split(jnp.arange(4), 2)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    """
+    return _split(ary, indices_or_sections, axis, "jnp.split", True)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Value]:
+    """As `split`, but the first parts may be longer by one.
+
+    >>> import tetrad.numpy as jnp
+    >>> [part.size for part in jnp.array_split(jnp.arange(7), 3)]
+    [3, 2, 2]
+    """
+    return _split(ary, indices_or_sections, axis, "jnp.array_split", False)
+
+
+def _split(ary: Any, sections: Any, axis: int, name: str, equal: bool) -> list[Value]:
+    x = value(ary, name, "ary")
+    along = axis_argument(axis, x.ndim, name)
+    n = x.shape[along]
+    if isinstance(sections, Value) and sections.ndim or isinstance(
+        sections, (list, tuple, np.ndarray)
+    ):
+        cuts = [static_int(c, name, "every index") for c in sections]
+        edges = [0, *[max(0, min(n, c + n if c < 0 else c)) for c in cuts], n]
+    else:
+        count = static_int(sections, name, "the number of sections")
+        if count <= 0 or (equal and n % count):
+            raise ValueError(
+                f"{call(name)}: {n} elements along axis {along} do not make {count} equal"
+                f" parts; jnp.array_split makes unequal ones"
+            )
+        size, more = divmod(n, count)
+        edges = [i * size + min(i, more) for i in range(count + 1)]
+    parts = []
+    for start, stop in zip(edges, edges[1:]):
+        parts.append(lax.slice_in_dim(x, start, max(start, stop), axis=along))
+    return parts
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
+    """The parts of an array along axis 0: see `split`.
+
+    >>> import tetrad.numpy as jnp
+    >>> [part.shape for part in jnp.vsplit(jnp.ones((4, 2)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    return _split(ary, indices_or_sections, 0, "jnp.vsplit", True)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
+    """The parts of an array along axis 1 (of a vector, axis 0): see `split`.
+
+    >>> import tetrad.numpy as jnp
+    >>> [part.shape for part in jnp.hsplit(jnp.ones((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    x = value(ary, "jnp.hsplit", "ary")
+    return _split(x, indices_or_sections, min(1, x.ndim - 1), "jnp.hsplit", True)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
+    """The parts of an array along axis 2: see `split`.
+
+    >>> import tetrad.numpy as jnp
+    >>> [part.shape for part in jnp.dsplit(jnp.ones((1, 1, 4)), 2)]
+    [(1, 1, 2), (1, 1, 2)]
+    """
+    return _split(ary, indices_or_sections, 2, "jnp.dsplit", True)
+
+
+# ------------------------------------------------------------------------------ repeated
+
+
+def tile(A: Any, reps: Any) -> Value:  # noqa: N803
+    """`A` repeated reps[i] times along axis i; missing axes are added in front.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.tile(jnp.arange(2), 2)
+    Array([0, 1, 0, 1], dtype=int32)
+    """
+    x = value(A, "jnp.tile", "A")
+    counts = reps if isinstance(reps, (list, tuple, np.ndarray)) else (reps,)
+    times = [static_int(r, "jnp.tile", "every repeat") for r in counts]
+    rank = max(len(times), x.ndim)
+    times = [1] * (rank - len(times)) + times
+    shape = (1,) * (rank - x.ndim) + x.shape
+    wide = [n for pair in zip(times, shape) for n in pair]
+    x = lax.broadcast_in_dim(lax.reshape(x, shape), wide, tuple(range(1, 2 * rank, 2)))
+    return lax.reshape(x, [t * n for t, n in zip(times, shape)])  # type: ignore[no-any-return]
+
+
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Value:
+    """Each element repeated along `axis` (None: of the flattened array).
+
+    `repeats` is a number, or one for each element; if traced, `total_repeat_length`
+    has to say how long the result is (it is cut, or filled with the last element).
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.repeat(jnp.array([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int32)
+    """
+    name = "jnp.repeat"
+    x = value(a, name, "a")
+    if axis is None:
+        x = lax.reshape(x, (x.size,))
+        axis = 0
+    along = axis_argument(axis, x.ndim, name)
+    n = x.shape[along]
+    if isinstance(repeats, Tracer) or total_repeat_length is not None:
+        return _repeat_to(x, repeats, along, total_repeat_length, name)
+    counts = np.asarray(repeats)
+    if counts.ndim == 0 or counts.size == 1:
+        times = static_int(counts.reshape(())[()], name, "repeats")
+        shape = x.shape
+        wide = (*shape[: along + 1], times, *shape[along + 1 :])
+        axes = tuple([i if i <= along else i + 1 for i in range(x.ndim)])
+        final = (*shape[:along], n * times, *shape[along + 1 :])
+        return lax.reshape(lax.broadcast_in_dim(x, wide, axes), final)  # type: ignore[no-any-return]
+    if counts.shape != (n,):
+        raise ValueError(
+            f"{name}: repeats must be one number, or one for each of the {n} elements"
+            f" along axis {along}, got shape {counts.shape}"
+        )
+    places = np.repeat(np.arange(n, dtype=np.int32), counts)
+    return x[(slice(None),) * along + (places,)]  # type: ignore[no-any-return]
+
+
+def _repeat_to(
+    x: Value, repeats: Any, axis: int, total: int | None, name: str
+) -> Any:
+    if total is None:
+        raise errors.ConcretizationTypeError(
+            f"{name}: the length of the result depends on the traced repeats; say it:"
+            f" {name}(x, repeats, total_repeat_length=n)"
+        )
+    total = static_int(total, name, "total_repeat_length")
+    n = x.shape[axis]
+    counts = value(repeats, name, "repeats")
+    counts = lax.broadcast_in_dim(counts, (n,), (0,) if counts.ndim else ())
+    ends = lax.cumsum(counts)
+    # Element i of the result comes from the first element whose end is beyond i.
+    position = lax.broadcasted_iota(np.int32, (total, n), 0)
+    limits = lax.broadcast_in_dim(lax.convert_element_type(ends, np.int32), (total, n), (1,))
+    passed = lax.convert_element_type(lax.ge(position, limits), np.int32)
+    places = lax.min(lax.reduce_sum(passed, (1,)), np.int32(max(n - 1, 0)))
+    return x[(slice(None),) * axis + (places,)]
+
+
+# -------------------------------------------------------------------------------- padded
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Value:
+    """`array` with more elements before and after it along each axis.
+
+    `pad_width` is n, (before, after), or one such pair for each axis. Modes: "constant"
+    (constant_values=0), "edge", "reflect" and "symmetric" (reflect_type="even"),
+    "wrap", "linear_ramp" (end_values=0), "maximum", "minimum", "mean", "empty", or a
+    function as NumPy takes it. ValueError for widths that do not fit.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.pad(jnp.arange(3), (1, 2))
+    Array([0, 0, 1, 2, 0, 0], dtype=int32)
+    """
+    name = "jnp.pad"
+    x = value(array, name, "array")
+    widths = _pairs(pad_width, x.ndim, name, "pad_width")
+    widths = [tuple([static_int(w, name, "pad_width") for w in pair]) for pair in widths]
+    if any(w < 0 for pair in widths for w in pair):
+        raise ValueError(f"{name}: pad_width must not be negative, got {pad_width}")
+    if mode == "constant":
+        fill = _pairs(kwargs.pop("constant_values", 0), x.ndim, name, "constant_values")
+        _no_more(kwargs, mode)
+        return _pad_constant(x, widths, fill)  # type: ignore[no-any-return]
+    if mode == "empty":
+        _no_more(kwargs, mode)
+        return _pad_constant(x, widths, [(0, 0)] * x.ndim)  # type: ignore[no-any-return]
+    if callable(mode) or mode not in _PADDERS:
+        known = ", ".join(["constant", "empty", *_PADDERS])
+        raise NotImplementedError(f"{name}: mode must be one of {known}, got {mode!r}")
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            x = _PADDERS[mode](x, axis, before, after, dict(kwargs))
+    return x
+
+
+def _pairs(given: Any, ndim: int, name: str, argument: str) -> list[Any]:
+    """One (before, after) for each axis."""
+    if isinstance(given, dict):
+        result = [(0, 0)] * ndim
+        for axis, pair in given.items():
+            pair = pair if isinstance(pair, (list, tuple)) else (pair, pair)
+            result[axis_argument(axis, ndim, name)] = tuple(pair)
+        return result
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        return [(given, given)] * ndim
+    items = list(given)
+    if len(items) == 1 and not isinstance(items[0], (list, tuple, np.ndarray)):
+        return [(items[0], items[0])] * ndim
+    if len(items) == 2 and not any(isinstance(i, (list, tuple, np.ndarray)) for i in items):
+        return [tuple(items)] * ndim
+    pairs = [tuple(i) if isinstance(i, (list, tuple, np.ndarray)) else (i, i) for i in items]
+    pairs = [p * 2 if len(p) == 1 else p for p in pairs]
+    if len(pairs) == 1:
+        pairs *= ndim
+    if len(pairs) != ndim or any(len(p) != 2 for p in pairs):
+        raise ValueError(
+            f"{name}: {argument} must be a number, a pair, or a pair for each of the"
+            f" {ndim} axes, got {given}"
+        )
+    return pairs
+
+
+def _no_more(kwargs: dict[str, Any], mode: str) -> None:
+    for key in kwargs:
+        raise ValueError(f"jnp.pad: mode {mode!r} has no argument {key!r}")
+
+
+def _pad_constant(x: Any, widths: Any, fills: Any) -> Any:
+    flat = [f for pair in fills for f in pair]
+    first = flat[0] if flat else 0
+    if all(f is first for f in flat) or all(
+        not isinstance(f, Value) and f == first for f in flat
+    ):
+        config = [(before, after, 0) for before, after in widths]
+        return lax.pad(x, _filler(first, x), config)
+    for axis, ((before, after), (low, high)) in enumerate(zip(widths, fills)):
+        for width, fill, at_start in ((before, low, True), (after, high, False)):
+            config = [(0, 0, 0)] * x.ndim
+            config[axis] = (width, 0, 0) if at_start else (0, width, 0)
+            x = lax.pad(x, _filler(fill, x), config)
+    return x
+
+
+def _filler(fill: Any, x: Any) -> Any:
+    fill = operand(fill, "jnp.pad", "constant_values")
+    if isinstance(fill, Value):
+        return lax.convert_element_type(fill, x.dtype)
+    return np.asarray(fill).astype(x.dtype)[()]
+
+
+def _part(x: Any, axis: int, start: int, stop: int) -> Any:
+    return lax.slice_in_dim(x, start, stop, axis=axis)
+
+
+def _around(before: Any, x: Any, after: Any, axis: int) -> Any:
+    return lax.concatenate([before, x, after], axis)
+
+
+def _need_elements(x: Any, axis: int, mode: str) -> None:
+    if x.shape[axis] == 0:
+        raise ValueError(f"jnp.pad: mode {mode!r} needs elements along axis {axis}")
+
+
+def _pad_edge(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
+    _no_more(options, "edge")
+    _need_elements(x, axis, "edge")
+    n = x.shape[axis]
+    return _around(
+        _stretched(_part(x, axis, 0, 1), axis, before), x,
+        _stretched(_part(x, axis, n - 1, n), axis, after), axis,
+    )
+
+
+def _stretched(line: Any, axis: int, width: int) -> Any:
+    """A slice of extent 1 repeated `width` times along `axis`."""
+    shape = [width if i == axis else n for i, n in enumerate(line.shape)]
+    return lax.broadcast_in_dim(line, shape, tuple(range(line.ndim)))
+
+
+def _pad_wrap(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
+    _no_more(options, "wrap")
+    _need_elements(x, axis, "wrap")
+    n = x.shape[axis]
+    places = np.arange(-before, n + after) % n
+    return x[(slice(None),) * axis + (places.astype(np.int32),)]
+
+
+def _pad_mirror(symmetric: bool) -> Any:
+    mode = "symmetric" if symmetric else "reflect"
+
+    def padder(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
+        kind = options.pop("reflect_type", "even")
+        _no_more(options, mode)
+        if kind not in ("even", "odd"):
+            raise ValueError(
+                f'jnp.pad: reflect_type must be "even" or "odd", got {kind!r}'
+            )
+        _need_elements(x, axis, mode)
+        if kind == "odd":
+            return _pad_odd(x, axis, before, after, symmetric)
+        n = x.shape[axis]
+        places = np.arange(-before, n + after)
+        if symmetric:
+            places = places % (2 * n)
+            places = np.where(places >= n, 2 * n - 1 - places, places)
+        elif n == 1:
+            places = np.zeros_like(places)
+        else:
+            places = places % (2 * n - 2)
+            places = np.where(places >= n, 2 * n - 2 - places, places)
+        return x[(slice(None),) * axis + (places.astype(np.int32),)]
+
+    return padder
+
+
+def _pad_odd(x: Any, axis: int, before: int, after: int, symmetric: bool) -> Any:
+    """Mirrored in the point at the edge: 2 · edge - reflection, as often as needed."""
+    shift = 0 if symmetric else 1
+    while before or after:
+        n = x.shape[axis]
+        room = max(n - shift, 1)
+        left, right = min(before, room), min(after, room)
+        one_element = n == 1 and not symmetric
+        first, last = _part(x, axis, 0, 1), _part(x, axis, n - 1, n)
+        parts = []
+        if left:
+            low = 0 if one_element else shift
+            mirrored = lax.rev(_part(x, axis, low, low + left), (axis,))
+            parts.append(_twice_less(first, mirrored, axis))
+        parts.append(x)
+        if right:
+            high = n if one_element else n - shift
+            mirrored = lax.rev(_part(x, axis, high - right, high), (axis,))
+            parts.append(_twice_less(last, mirrored, axis))
+        x = lax.concatenate(parts, axis)
+        before -= left
+        after -= right
+    return x
+
+
+def _twice_less(edge: Any, mirrored: Any, axis: int) -> Any:
+    wide = _stretched(edge, axis, mirrored.shape[axis])
+    return lax.sub(lax.add(wide, wide), mirrored)
+
+
+def _pad_ramp(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
+    ends = _pairs(options.pop("end_values", 0), x.ndim, "jnp.pad", "end_values")[axis]
+    _no_more(options, "linear_ramp")
+    _need_elements(x, axis, "linear_ramp")
+    n = x.shape[axis]
+    left = _ramp(_part(x, axis, 0, 1), ends[0], axis, before)
+    right = lax.rev(_ramp(_part(x, axis, n - 1, n), ends[1], axis, after), (axis,))
+    return _around(left, x, right, axis)
+
+
+def _ramp(edge: Any, end: Any, axis: int, width: int) -> Any:
+    """`width` elements from `end` towards `edge`, which itself is left out."""
+    dtype = edge.dtype
+    whole = edge.aval.kind in "iu"
+    edge = lax.convert_element_type(edge, np.float32) if whole else edge
+    wide = _stretched(edge, axis, width)
+    steps = lax.broadcasted_iota(wide.dtype, wide.shape, axis)
+    ratio = lax.div(steps, number(steps, max(width, 1)))
+    end = _filler(end, wide)
+    ramp = lax.add(lax.mul(lax.sub(wide, end), ratio), end)
+    return lax.convert_element_type(ramp, dtype)
+
+
+def _pad_with(reduction: Any, mode: str) -> Any:
+    def padder(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
+        lengths = _pairs(options.pop("stat_length", None), x.ndim, "jnp.pad", "stat_length")
+        _no_more(options, mode)
+        _need_elements(x, axis, mode)
+        n = x.shape[axis]
+        low, high = [n if k is None else min(k, n) for k in lengths[axis]]
+        left = _statistic(reduction, _part(x, axis, 0, low), axis)
+        right = _statistic(reduction, _part(x, axis, n - high, n), axis)
+        return _around(
+            _stretched(left, axis, before), x, _stretched(right, axis, after), axis
+        )
+
+    return padder
+
+
+def _statistic(reduction: Any, x: Any, axis: int) -> Any:
+    result = reduction(x, axis=axis, keepdims=True)
+    if x.aval.kind in "iu" and result.aval.kind == "f":
+        result = lax.round(result, lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.convert_element_type(result, x.dtype)
+
+
+_PADDERS = {
+    "edge": _pad_edge,
+    "reflect": _pad_mirror(False),
+    "symmetric": _pad_mirror(True),
+    "wrap": _pad_wrap,
+    "linear_ramp": _pad_ramp,
+    "maximum": _pad_with(reduce.max, "maximum"),
+    "minimum": _pad_with(reduce.min, "minimum"),
+    "mean": _pad_with(reduce.mean, "mean"),
+}

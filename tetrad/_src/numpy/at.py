@@ -1,0 +1,473 @@
+"""Updates: `x.at[idx].set(v)`, `.add`, `.multiply`, …, which give a new array.
+
+Integers and slices with step 1 name a window, which is replaced as one
+(`dynamic_update_slice`): the recorder does that in place if nobody else holds `x`. A
+bool mask becomes a choice between old and new. Everything else is a scatter.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.numpy import elementwise, lax
+from tetrad._src.numpy.convert import operand
+from tetrad._src.numpy.create import spread
+from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.index import (
+    Index,
+    Span,
+    Static,
+    from_zero,
+    check_mask,
+    index_vectors,
+    layout,
+    parse,
+    read,
+)
+from tetrad._src.numpy.promote import broadcast, call, to
+from tetrad._src.util import dtypes
+
+Combine = Callable[[Any, Any], Any]
+
+NAME = "x.at[i]"
+
+
+class At:
+    """`x.at`: index it to name the elements to update."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Value) -> None:
+        self.array = array
+
+    def __getitem__(self, idx: Any) -> AtIndex:
+        return AtIndex(self.array, idx)
+
+    def __repr__(self) -> str:
+        return f"_IndexUpdateHelper({self.array!r})"
+
+
+class AtIndex:
+    """`x.at[idx]`: the elements of `x` at `idx`, to be read or updated.
+
+    Every method gives a new array and takes: `mode` ("drop" or "fill": indices out of
+    range change nothing; "clip": they are moved inside; "promise_in_bounds": there are
+    none), and the promises `indices_are_sorted` and `unique_indices`. Integers out of
+    range are an IndexError unless a mode is given. Where an index names an element
+    twice, `add`, `multiply`, `min` and `max` combine all values; `set` keeps one.
+    """
+
+    __slots__ = ("array", "idx")
+
+    def __init__(self, array: Value, idx: Any) -> None:
+        self.array = array
+        self.idx = idx
+
+    def __repr__(self) -> str:
+        return f"_IndexUpdateRef({self.array!r}, {self.idx!r})"
+
+    def _take(self, references: int) -> Value:
+        """The array; forgets it if this object is a temporary, to own nothing of it."""
+        array = self.array
+        if references <= _TEMPORARY:
+            del self.array
+        return array
+
+    def get(
+        self,
+        *,
+        mode: Any = None,
+        fill_value: Any = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        wrap_negative_indices: bool = True,
+        out_sharding: Any = None,
+    ) -> Any:
+        """The elements. Mode "fill" reads `fill_value` (else NaN) out of range."""
+        x = self.array
+        found = _mode(mode, "x.at[i].get")
+        index = parse(self.idx, x.shape, NAME, lenient=mode is not None)
+        _negative_wraps(index, wrap_negative_indices)
+        return read(x, index, found, fill_value)
+
+    def set(self, values: Any, **options: Any) -> Any:
+        """The array with the elements replaced by `values`, which broadcast."""
+        x = self._take(sys.getrefcount(self))
+        return _update(x, self.idx, values, "set", None, lax.Scatter, options)
+
+    def add(self, values: Any, **options: Any) -> Any:
+        """The array with `values` added to the elements."""
+        x = self._take(sys.getrefcount(self))
+        return _update(x, self.idx, values, "add", _add, lax.ScatterAdd, options)
+
+    def subtract(self, values: Any, **options: Any) -> Any:
+        """The array with `values` subtracted from the elements."""
+        x = self._take(sys.getrefcount(self))
+        return _update(x, self.idx, values, "subtract", lax.sub, lax.ScatterSub, options)
+
+    def multiply(self, values: Any, **options: Any) -> Any:
+        """The array with the elements multiplied by `values`."""
+        x = self._take(sys.getrefcount(self))
+        return _update(x, self.idx, values, "multiply", _mul, lax.ScatterMul, options)
+
+    mul = multiply
+
+    def min(self, values: Any, **options: Any) -> Any:
+        """The array with min(element, value) in place of the elements."""
+        x = self._take(sys.getrefcount(self))
+        return _update(x, self.idx, values, "min", lax.min, lax.ScatterMin, options)
+
+    def max(self, values: Any, **options: Any) -> Any:
+        """The array with max(element, value) in place of the elements."""
+        x = self._take(sys.getrefcount(self))
+        return _update(x, self.idx, values, "max", lax.max, lax.ScatterMax, options)
+
+    def divide(self, values: Any, **options: Any) -> Any:
+        """The array with the elements divided by `values`; integers become floats."""
+        x = self.array
+        ones = spread(number(x, 1), x.shape, NAME)
+        divisor = AtIndex(ones, self.idx).multiply(values, **options)
+        return elementwise.divide(x, divisor)
+
+    def power(self, values: Any, **options: Any) -> Any:
+        """The array with the elements to the power of `values`."""
+        return self._changed(lambda old: elementwise.power(old, values), options)
+
+    def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
+        """The array with `func`, an elementwise function, applied to the elements once."""
+        return self._changed(func, options)
+
+    def _changed(self, func: Callable[[Any], Any], options: dict[str, Any]) -> Any:
+        x = self.array
+        mask = _lone_mask(self.idx, x)
+        if mask is not None:
+            return _masked(x, mask, to(func(x), x.dtype, False, NAME))
+        # What lies out of range is read at the border, changed, and then dropped.
+        mode = options.get("mode")
+        index = parse(self.idx, x.shape, NAME, lenient=mode is not None)
+        old = read(x, index, None, None)
+        return AtIndex(x, self.idx).set(func(old), **options)
+
+
+def _references_of_a_temporary() -> int:
+    """What sys.getrefcount gives inside a method called on a temporary object."""
+
+    class Probe:
+        def method(self) -> int:
+            return sys.getrefcount(self)
+
+    return Probe().method()
+
+
+_TEMPORARY = _references_of_a_temporary()
+
+
+def _mode(mode: Any, name: str) -> Any:
+    if mode is None or isinstance(mode, lax.GatherScatterMode):
+        return mode
+    try:
+        return lax.GatherScatterMode.from_any(mode)
+    except ValueError:
+        raise ValueError(
+            f'{name}: mode must be "fill", "drop", "clip" or "promise_in_bounds", got'
+            f" {mode!r}"
+        ) from None
+
+
+def _negative_wraps(index: Index, wrap: bool) -> None:
+    if not wrap:
+        for entry in index.arrays():
+            entry.counted = True
+
+
+def _add(x: Any, y: Any) -> Any:
+    return lax.bitwise_or(x, y) if aval_of(x).kind == "b" else lax.add(x, y)
+
+
+def _mul(x: Any, y: Any) -> Any:
+    return lax.bitwise_and(x, y) if aval_of(x).kind == "b" else lax.mul(x, y)
+
+
+# -------------------------------------------------------------------------------- update
+
+
+def _update(
+    x: Value,
+    idx: Any,
+    values: Any,
+    method: str,
+    combine: Combine | None,
+    scatter: Any,
+    options: dict[str, Any],
+) -> Any:
+    name = f"x.at[i].{method}"
+    mode, promises, wrap = _options(options, name)
+    if combine is None and isinstance(values, (list, tuple)):
+        raise TypeError(f"{name} takes an array or a number: write jnp.array({values!r})")
+    v = _in_dtype(operand(values, name, "values"), x, name)
+    mask = _lone_mask(idx, x)
+    if mask is not None and _fits(aval_of(v).shape, x.shape[mask.ndim :]):
+        check_mask(mask, x.shape[: mask.ndim], NAME)
+        new = v if combine is None else combine(x, _spread(v, x.shape))
+        return _masked(x, mask, new)
+    index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
+    _negative_wraps(index, wrap)
+    if _names_window(index):
+        return _window_update(x, index, v, combine, name)
+    return _scattered(x, index, v, scatter, mode, promises, name)
+
+
+_PROMISES = ("indices_are_sorted", "unique_indices")
+
+
+def _options(options: dict[str, Any], name: str) -> tuple[Any, tuple[bool, bool], bool]:
+    known = {*_PROMISES, "mode", "out_sharding", "wrap_negative_indices"}
+    for key in options:
+        if key not in known:
+            raise TypeError(f"{name} has no argument {key!r}")
+    mode = _mode(options.get("mode"), name)
+    is_sorted, unique = [bool(options.get(key, False)) for key in _PROMISES]
+    return mode, (is_sorted, unique), bool(options.get("wrap_negative_indices", True))
+
+
+def _in_dtype(v: Any, x: Value, name: str) -> Any:
+    """`v` in the dtype of `x`; warns if that loses what `v` can express."""
+    aval = aval_of(v)
+    if aval.dtype == x.dtype:
+        return v
+    joined, _ = dtypes.lattice_result(
+        (aval.dtype, aval.weak_type), (x.dtype, x.weak_type)
+    )
+    if joined != x.dtype:
+        warnings.warn(
+            f"{name}: values of {aval.dtype.name} are converted to the {x.dtype.name} of"
+            " the array, which loses information; convert them yourself with .astype",
+            FutureWarning,
+            stacklevel=4,
+        )
+        if not isinstance(v, Value):
+            return np.asarray(v).astype(x.dtype)[()]
+    return to(v, x.dtype, False, name)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    return len(shape) <= len(target) and all(
+        a in (1, b) for a, b in zip(shape[::-1], target[::-1])
+    )
+
+
+def _spread(v: Any, shape: tuple[int, ...]) -> Any:
+    """`v` in `shape`, unless it is a scalar, which operations take as such."""
+    return broadcast(v, shape) if isinstance(v, Value) and v.aval.shape else v
+
+
+# ----------------------------------------------------------------------------------- mask
+
+
+def _lone_mask(idx: Any, x: Value) -> Any:
+    """The bool array that is all of the index `idx`, if it is that."""
+    if isinstance(idx, tuple):
+        picks = [i for i in idx if i is not Ellipsis and not _is_full_slice(i)]
+        if len(picks) != 1 or picks[0] is not idx[0]:
+            return None
+        idx = picks[0]
+    if not isinstance(idx, (Value, np.ndarray)) or aval_of(idx).kind != "b":
+        return None
+    if not idx.ndim:
+        return None
+    if isinstance(idx, np.ndarray):
+        return operand(idx, NAME)
+    return idx
+
+
+def _is_full_slice(item: Any) -> bool:
+    return type(item) is slice and item == slice(None)
+
+
+def _masked(x: Value, mask: Value, new: Any) -> Any:
+    """`new` where `mask` (of the leading axes), else `x`."""
+    axes = tuple(range(mask.ndim))
+    wide = lax.broadcast_in_dim(mask, x.shape, axes)
+    return lax.select(wide, _spread(new, x.shape), x)
+
+
+# --------------------------------------------------------------------------------- windows
+
+
+def _names_window(index: Index) -> bool:
+    return all(
+        e is None or type(e) is Static or (type(e) is Span and abs(e.step) == 1)
+        for e in index.entries
+    )
+
+
+def _result_shape(index: Index) -> tuple[int, ...]:
+    """The shape of `x[idx]` without index arrays."""
+    shape = []
+    for e in index.entries:
+        if e is None:
+            shape.append(1)
+        elif type(e) is Span:
+            shape.append(e.size)
+    return tuple(shape)
+
+
+def _window_update(
+    x: Value, index: Index, v: Any, combine: Combine | None, name: str
+) -> Any:
+    entries = [e for e in index.entries if e is not None]
+    window = tuple([e.size if type(e) is Span else 1 for e in entries])
+    if 0 in window:
+        return x
+    starts = [e.low if type(e) is Span else e.at for e in entries]  # type: ignore[union-attr]
+    if isinstance(v, Value) and v.aval.shape:
+        v = _as_window(v, index, window, name)
+    if combine is not None:
+        whole = window == x.shape
+        old = x if whole else lax.DynamicSlice(window)(x, *starts)
+        v = combine(old, v)
+    elif not isinstance(v, Value) or not v.aval.shape:
+        v = lax.full(window, v)
+    if window == x.shape:
+        return lax.convert_element_type(v, x.dtype, x.weak_type)
+    return lax.DynamicUpdateSlice()(x, v, *starts)
+
+
+def _as_window(v: Value, index: Index, window: tuple[int, ...], name: str) -> Any:
+    """`v`, which broadcasts to the shape of `x[idx]`, in the shape of the window."""
+    v = _fitted(v, _result_shape(index), name)
+    v = lax.reshape(v, window)
+    entries = [e for e in index.entries if e is not None]
+    return lax.rev(v, [i for i, e in enumerate(entries) if type(e) is Span and e.step < 0])
+
+
+def _fitted(v: Value, shape: tuple[int, ...], name: str) -> Any:
+    """`v` broadcast to `shape`; leading axes of extent 1 too many are dropped."""
+    extra = v.ndim - len(shape)
+    if extra > 0 and v.shape[:extra] == (1,) * extra:
+        v = lax.reshape(v, v.shape[extra:])
+    if not _fits(v.shape, shape):
+        raise ValueError(
+            f"{call(name)}: values are {v.aval.long_name()}, the elements have shape"
+            f" {shape}; values must broadcast to that"
+        )
+    return broadcast(v, shape)
+
+
+# -------------------------------------------------------------------------------- scatters
+
+
+def _scattered(
+    x: Value, index: Index, v: Any, scatter: Any, mode: Any,
+    promises: tuple[bool, bool], name: str,
+) -> Any:
+    """One scatter: arrays, integers and starts of spans make up the index vectors."""
+    together, order, kinds, strided = _scatter_layout(index)
+    extents = _scatter_shape(index, together, kinds)
+    v = _fitted_or_full(v, extents, name)
+    # New axes go; then axes of the arrays, of strided spans, and of whole windows.
+    v = lax.squeeze(v, [i for i, kind in enumerate(kinds) if kind == "new"])
+    kinds = [kind for kind in kinds if kind != "new"]
+    v = lax.rev(v, _backwards(index, kinds))
+    lanes = [i for i, kind in enumerate(kinds) if kind == "array"]
+    steps = [i for i, kind in enumerate(kinds) if kind == "strided"]
+    window = [i for i, kind in enumerate(kinds) if kind == "span"]
+    if strided:
+        v = lax.transpose(v, (*lanes, *steps, *window))
+        window = list(range(len(lanes) + len(steps), len(kinds)))
+    shape = (*together, *[e.size for e in strided])
+    axes, columns, inserted = _columns(x, index, together, strided)
+    numbers = lax.ScatterDimensionNumbers(tuple(window), tuple(inserted), tuple(axes))
+    indices = index_vectors(columns, shape)
+    op_mode = lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode
+    return scatter(numbers, *promises, op_mode)(x, indices, v)
+
+
+def _backwards(index: Index, kinds: list[str]) -> list[int]:
+    """The axes of the values that run against the axes of the array."""
+    spans = iter([e for e in index.entries if type(e) is Span])
+    axes = []
+    for i, kind in enumerate(kinds):
+        if kind in ("span", "strided") and next(spans).step == -1:
+            axes.append(i)
+    return axes
+
+
+def _scatter_layout(index: Index) -> tuple[Any, Any, list[str], list[Span]]:
+    strided = [e for e in index.entries if type(e) is Span and abs(e.step) > 1]
+    if index.arrays():
+        together, order, _ = layout(index)
+    else:
+        together = ()
+        order = [
+            "new" if e is None else "span"
+            for e in index.entries if not isinstance(e, Static)
+        ]
+    spans = iter([e for e in index.entries if type(e) is Span])
+    kinds = []
+    for kind in order:
+        if kind == "span":
+            kind = "strided" if abs(next(spans).step) > 1 else "span"
+        kinds.append(kind)
+    return together, order, kinds, strided
+
+
+def _scatter_shape(index: Index, together: Any, kinds: list[str]) -> tuple[int, ...]:
+    """The shape of `x[idx]`."""
+    spans = iter([e.size for e in index.entries if type(e) is Span])
+    lanes = iter(together)
+    shape = []
+    for kind in kinds:
+        if kind == "new":
+            shape.append(1)
+        else:
+            shape.append(next(lanes) if kind == "array" else next(spans))
+    return tuple(shape)
+
+
+def _fitted_or_full(v: Any, shape: tuple[int, ...], name: str) -> Any:
+    if isinstance(v, Value) and v.aval.shape:
+        return _fitted(v, shape, name)
+    return lax.full(shape, v)
+
+
+def _columns(
+    x: Value, index: Index, together: Any, strided: list[Span]
+) -> tuple[list[int], list[Any], list[int]]:
+    """(axis, start) of everything that positions a window, and the axes it is thin in."""
+    axes: list[int] = []
+    columns: list[Any] = []
+    inserted: list[int] = []
+    entries = [e for e in index.entries if e is not None]
+    behind = len(strided)
+    turn = 0
+    for axis, e in enumerate(entries):
+        if type(e) is Span and abs(e.step) == 1:
+            if e.whole(x.shape[axis]):
+                continue
+            start: Any = e.low
+        elif type(e) is Span:
+            turn += 1
+            start = _counted_vector(e, behind - turn)
+            inserted.append(axis)
+        else:
+            start = e.at if type(e) is Static else from_zero(e, x.shape[axis])
+            if isinstance(start, Value) and behind:
+                start = lax.reshape(start, (*start.aval.shape, *[1] * behind))
+            inserted.append(axis)
+        axes.append(axis)
+        columns.append(start)
+    return axes, columns, inserted
+
+
+def _counted_vector(span: Span, behind: int) -> Any:
+    """The indices of a span as a vector with `behind` more axes of extent 1."""
+    vector = lax.iota(np.int32, span.size)
+    vector = lax.add(lax.mul(vector, span.step), span.start)
+    return lax.reshape(vector, (span.size, *[1] * behind))

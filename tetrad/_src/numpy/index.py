@@ -1,0 +1,476 @@
+"""Indexing: `x[…]` with ints, slices, `...`, None, integer arrays and bool arrays.
+
+An index comes in as the user wrote it. `parse` takes it apart into one entry for each
+axis of the array (`Static` int, `Span` of a slice, `Dynamic` index array) and None for
+new axes. Without arrays the result is a slice; with them, slices are taken first and
+the arrays drive one `gather`.
+
+Outside transformations, starts of slices are arguments of the program, not part of it,
+so that `x[i]` for changing `i` compiles once; while a program is staged they are static.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import STATE, Tracer, Value, active, aval_of
+from tetrad._src.numpy import lax
+from tetrad._src.numpy.convert import from_host
+from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.promote import broadcast_shapes, call
+from tetrad._src.util import errors
+from tetrad._src.util.memo import Cache
+
+Shape = tuple[int, ...]
+
+
+# ------------------------------------------------------------------------------- entries
+
+
+@dataclasses.dataclass(slots=True)
+class Static:
+    """An integer known while the program is built, counted from 0."""
+
+    at: int
+
+
+@dataclasses.dataclass(slots=True)
+class Span:
+    """`size` elements from `start`, `step` apart (negative: backwards)."""
+
+    start: int
+    size: int
+    step: int
+
+    @property
+    def low(self) -> int:
+        """The smallest index that is touched."""
+        return self.start + min(0, (self.size - 1) * self.step) if self.size else 0
+
+    @property
+    def extent(self) -> int:
+        """How many indices lie from the smallest to the largest."""
+        return (self.size - 1) * abs(self.step) + 1 if self.size else 0
+
+    def whole(self, n: int) -> bool:
+        return self.size == n and self.step == 1
+
+
+@dataclasses.dataclass(slots=True)
+class Dynamic:
+    """An array of integers (perhaps without axes); `counted` if none is negative."""
+
+    index: Any
+    counted: bool = False
+
+
+Entry = Static | Span | Dynamic | None
+
+
+@dataclasses.dataclass(slots=True)
+class Index:
+    """An index taken apart: entries in the order written, None for new axes."""
+
+    entries: list[Entry]
+    name: str
+
+    def arrays(self) -> list[Dynamic]:
+        return [e for e in self.entries if type(e) is Dynamic]
+
+    def gathers(self) -> bool:
+        """Whether index arrays with axes take part."""
+        return any(aval_of(e.index).ndim for e in self.arrays())
+
+
+# --------------------------------------------------------------------------------- parse
+
+
+def parse(idx: Any, shape: Shape, name: str, lenient: bool = False) -> Index:
+    """Takes `idx` apart for an array of `shape`.
+
+    `lenient`: integers out of range become index arrays, for a mode to deal with.
+    """
+    items = list(idx) if isinstance(idx, tuple) else [idx]
+    items = _without_masks([_item(i, name) for i in items], shape, name)
+    count = len([i for i in items if i is not None and i is not Ellipsis])
+    if count > len(shape):
+        raise IndexError(
+            f"{call(name)}: {count} indices for an array of shape {shape}, which has"
+            f" {len(shape)} axes"
+        )
+    places = [n for n, i in enumerate(items) if i is Ellipsis]
+    if len(places) > 1:
+        raise IndexError(f"{call(name)}: an index may hold one ellipsis (...)")
+    place = places[0] if places else len(items)
+    rest = [slice(None)] * (len(shape) - count)
+    items[place : place + 1] = rest
+    entries: list[Entry] = []
+    axis = 0
+    for item in items:
+        if item is None:
+            entries.append(None)
+            continue
+        entries.append(_entry(item, axis, shape, name, lenient))
+        axis += 1
+    return Index(entries, name)
+
+
+def _item(item: Any, name: str) -> Any:
+    """One item of an index: an int, slice, None, Ellipsis, or an array."""
+    if item is None or item is Ellipsis or type(item) in (int, slice):
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return np.asarray(item)
+    if isinstance(item, (Value, np.ndarray)):
+        kind = aval_of(item).kind
+        if kind not in "iub":
+            raise TypeError(
+                f"{call(name)}: an index array must hold integers or bools, got"
+                f" {aval_of(item).long_name()}; convert it with .astype(int)"
+            )
+        if isinstance(item, np.ndarray) and item.ndim == 0 and kind != "b":
+            return int(item)
+        return item
+    if isinstance(item, (list, tuple)):
+        raise TypeError(
+            f"{call(name)}: a list is no index; write x[jnp.array({item!r})], so that the"
+            " copy to the device is visible"
+        )
+    if isinstance(item, str):
+        raise TypeError(f"{call(name)}: arrays have no fields, got index {item!r}")
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise TypeError(
+            f"{call(name)}: an index must be an integer, a slice, ..., None or an array"
+            f" of integers or bools, got {item!r}"
+        ) from None
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, (Value, np.ndarray)) and aval_of(item).kind == "b"
+
+
+def _without_masks(items: list[Any], shape: Shape, name: str) -> list[Any]:
+    """Bool arrays become the index arrays of their true elements."""
+    if not any(_is_mask(i) for i in items):
+        return items
+    result: list[Any] = []
+    used = len([i for i in items if i is not None and i is not Ellipsis])
+    used += sum([i.ndim - 1 for i in items if _is_mask(i)])
+    axis = 0
+    for item in items:
+        if item is Ellipsis:
+            axis += len(shape) - used
+        elif _is_mask(item):
+            check_mask(item, shape[axis : axis + item.ndim], name)
+            result.extend(_true_places(item, name))
+            axis += item.ndim
+            continue
+        elif item is not None:
+            axis += 1
+        result.append(item)
+    return result
+
+
+def check_mask(mask: Any, shape: Shape, name: str) -> None:
+    if mask.shape != shape:
+        raise IndexError(
+            f"{call(name)}: a bool index must have the shape of the axes it picks from;"
+            f" it has {mask.shape}, they have {shape}"
+        )
+
+
+def _true_places(mask: Any, name: str) -> list[Any]:
+    if isinstance(mask, Tracer):
+        raise errors.NonConcreteBooleanIndexError(
+            f"{call(name)}: the result's shape would depend on how many elements of the"
+            f" traced {mask.aval.long_name()} mask are true. Keep the shape and choose"
+            " with jnp.where(mask, x, 0); or name the size of the result:"
+            " x[jnp.nonzero(mask, size=n, fill_value=0)]; x.at[mask].set(scalar) works"
+        )
+    host = np.asarray(mask)
+    if host.ndim == 0:
+        # True picks from no axis, and adds one of extent 1.
+        if host:
+            return [None]
+        raise NotImplementedError(
+            f"{call(name)}: False as part of an index is not available; x[None][:0] is"
+            " what it means alone"
+        )
+    return [i.astype(np.int32) for i in np.nonzero(host)]
+
+
+def _entry(item: Any, axis: int, shape: Shape, name: str, lenient: bool) -> Entry:
+    n = shape[axis]
+    if type(item) is int:
+        if -n <= item < n:
+            return Static(item + n if item < 0 else item)
+        if lenient:
+            return Dynamic(np.int32(item), counted=False)
+        raise IndexError(
+            f"{call(name)}: index {item} is out of range for axis {axis} of extent {n}"
+            f" (shape {shape})"
+        )
+    if type(item) is slice:
+        return _span(item, n, name)
+    if isinstance(item, np.ndarray):
+        counted = item.size == 0 or int(item.min()) >= 0
+        small = item.astype(np.int32) if item.dtype.itemsize == 8 or counted else item
+        return Dynamic(from_host(small, name), counted)
+    return Dynamic(item, item.aval.kind == "u")
+
+
+def _span(item: slice, n: int, name: str) -> Span:
+    try:
+        start, stop, step = item.indices(n)
+    except TypeError:
+        start, stop, step = slice(*[
+            _slice_end(end, name) for end in (item.start, item.stop, item.step)
+        ]).indices(n)
+    except ValueError:
+        raise ValueError(f"{call(name)}: the step of a slice must not be 0") from None
+    except errors.TracerIntegerConversionError:
+        raise IndexError(_traced_slice(name)) from None
+    size = len(range(start, stop, step))
+    return Span(start if size else 0, size, step if size > 1 else 1)
+
+
+def _slice_end(end: Any, name: str) -> Any:
+    if end is None:
+        return None
+    if isinstance(end, Tracer):
+        raise IndexError(_traced_slice(name))
+    try:
+        return operator.index(end)
+    except TypeError:
+        raise TypeError(
+            f"{call(name)}: the ends of a slice must be integers or None, got {end!r}"
+        ) from None
+
+
+def _traced_slice(name: str) -> str:
+    return (
+        f"{call(name)}: the ends of a slice must be known when the program is built, got"
+        " a traced one. For a window of fixed length write"
+        " jax.lax.dynamic_slice_in_dim(x, start, length); to leave elements out, mask"
+        " them with jnp.where"
+    )
+
+
+# --------------------------------------------------------------------------------- reads
+
+
+_first_axis: Cache = Cache("reads of x[i]", limit=4096)
+
+
+def getitem(x: Any, idx: Any) -> Any:
+    """`x[idx]`."""
+    if type(idx) is int and not active():
+        plan = _first_axis.get(x.aval)
+        if plan is None:
+            plan = _plan_first_axis(x.aval)
+        if plan and -plan[3] <= idx < plan[3]:
+            window, squeezed, zeros, n = plan
+            process = STATE.trace.process
+            start = idx + n if idx < 0 else idx
+            return process(squeezed, (process(window, (x, start, *zeros)),))
+    return read(x, parse(idx, x.aval.shape, "x[i]"), None, None)
+
+
+def _plan_first_axis(aval: Any) -> Any:
+    if not aval.shape or not aval.shape[0]:
+        return None
+    sizes = (1, *aval.shape[1:])
+    zeros = (0,) * (aval.ndim - 1)
+    plan = lax.DynamicSlice(sizes), lax.Squeeze((0,)), zeros, aval.shape[0]
+    _first_axis[aval] = plan
+    return plan
+
+
+def read(x: Value, index: Index, mode: Any, fill: Any) -> Any:
+    """The elements of `x` at `index`; `mode` says what index arrays read outside."""
+    arrays = index.arrays()
+    if not arrays:
+        return _new_axes(_sliced(x, index), index)
+    clips = mode in (None, lax.GatherScatterMode.CLIP)
+    clips = clips or mode is lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    if clips and not index.gathers():
+        return _new_axes(_sliced(x, index), index)
+    return _gathered(x, index, mode, fill)
+
+
+def _axis_entries(index: Index) -> list[Any]:
+    return [e for e in index.entries if e is not None]
+
+
+def _sliced(x: Value, index: Index) -> Any:
+    """`x` with its spans taken, and its integer axes taken and dropped."""
+    entries = _axis_entries(index)
+    dynamic = not active() or bool(index.arrays())
+    shape = x.shape
+    if all(type(e) is Span and e.whole(n) for e, n in zip(entries, shape)):
+        return x
+    if dynamic and not any(type(e) is Span and e.size == 0 for e in entries):
+        x = _dynamic_slice(x, entries)
+    else:
+        x = _static_slice(x, entries)
+    return lax.squeeze(x, [i for i, e in enumerate(entries) if type(e) is not Span])
+
+
+def _dynamic_slice(x: Value, entries: Sequence[Any]) -> Any:
+    starts: list[Any] = []
+    sizes = []
+    for e, n in zip(entries, x.shape):
+        if type(e) is Span:
+            starts.append(e.low)
+            sizes.append(e.extent)
+        else:
+            starts.append(e.at if type(e) is Static else from_zero(e, n))
+            sizes.append(1)
+    if tuple(sizes) != x.shape:
+        x = lax.DynamicSlice(tuple(sizes))(x, *starts)
+    backwards = [i for i, e in enumerate(entries) if type(e) is Span and e.step < 0]
+    x = lax.rev(x, backwards)
+    steps = [abs(e.step) if type(e) is Span else 1 for e in entries]
+    return lax.slice(x, [0] * len(sizes), x.shape, steps)
+
+
+def _static_slice(x: Value, entries: Sequence[Any]) -> Any:
+    starts, limits, steps, backwards = [], [], [], []
+    for axis, e in enumerate(entries):
+        low = e.low if type(e) is Span else e.at
+        extent = e.extent if type(e) is Span else 1
+        starts.append(low)
+        limits.append(low + extent)
+        steps.append(abs(e.step) if type(e) is Span else 1)
+        if type(e) is Span and e.step < 0:
+            backwards.append(axis)
+    return lax.rev(lax.slice(x, starts, limits, steps), backwards)
+
+
+def from_zero(entry: Dynamic, n: int) -> Any:
+    """An index array with negative indices counted from the end."""
+    index = entry.index
+    if not isinstance(index, Value):
+        return np.int32(index + n if index < 0 else index)
+    aval = index.aval
+    if aval.dtype.itemsize < 4:
+        index = lax.convert_element_type(index, np.int32)
+    elif aval.weak_type:
+        index = lax.convert_element_type(index, aval.dtype)
+    if entry.counted:
+        return index
+    below = lax.lt(index, number(index, 0))
+    return lax.select(below, lax.add(index, number(index, n)), index)
+
+
+def _new_axes(x: Any, index: Index) -> Any:
+    """`x` with the new axes of an index that has no arrays with axes."""
+    new = []
+    position = 0
+    for e in index.entries:
+        if e is None:
+            new.append(position)
+        if e is None or type(e) is Span:
+            position += 1
+    return lax.expand_dims(x, new) if new else x
+
+
+# ------------------------------------------------------------------------------- gathers
+
+
+def layout(index: Index) -> tuple[Shape, list[str], int]:
+    """The shape of the index arrays together, and the axes of the result in order.
+
+    Axes are "array", "span" and "new". The arrays' axes stand where the first array or
+    integer stands if those are side by side, else in front, as in NumPy.
+    """
+    arrays = index.arrays()
+    together = broadcast_index_shapes(index, arrays)
+    places = [i for i, e in enumerate(index.entries) if isinstance(e, (Static, Dynamic))]
+    beside = places[-1] - places[0] == len(places) - 1
+    order: list[str] = []
+    at = 0
+    if not beside:
+        order += ["array"] * len(together)
+    for i, e in enumerate(index.entries):
+        if i == places[0] and beside:
+            at = len(order)
+            order += ["array"] * len(together)
+        if e is None:
+            order.append("new")
+        elif type(e) is Span:
+            order.append("span")
+    return together, order, at
+
+
+def broadcast_index_shapes(index: Index, arrays: Sequence[Dynamic]) -> Shape:
+    shapes = [aval_of(e.index).shape for e in arrays]
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise IndexError(f"{call(index.name)}: index arrays of {error}") from None
+
+
+def _gathered(x: Value, index: Index, mode: Any, fill: Any) -> Any:
+    together, order, _ = layout(index)
+    x, arrays = _spans_taken(x, index)
+    axes = tuple([axis for axis, _ in arrays])
+    columns = [from_zero(e, x.shape[axis]) for axis, e in arrays]
+    indices = index_vectors(columns, together)
+    old = [kind for kind in order if kind != "new"]
+    numbers = lax.GatherDimensionNumbers(
+        tuple([i for i, kind in enumerate(old) if kind == "span"]), axes, axes
+    )
+    sizes = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+    if 0 in x.shape and 0 not in _shape_without(x.shape, axes):
+        _check_reads_nothing(x, together, index)
+        sizes = tuple([min(1, n) if i in axes else n for i, n in enumerate(x.shape)])
+    op_mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else mode
+    result = lax.gather(x, indices, numbers, sizes, mode=op_mode, fill_value=fill)
+    new = [i for i, kind in enumerate(order) if kind == "new"]
+    return lax.expand_dims(result, new) if new else result
+
+
+def _shape_without(shape: Shape, axes: Sequence[int]) -> Shape:
+    return tuple([n for i, n in enumerate(shape) if i not in axes])
+
+
+def _check_reads_nothing(x: Value, together: Shape, index: Index) -> None:
+    if 0 not in together:
+        raise IndexError(
+            f"{call(index.name)}: an axis of extent 0 has no element to pick"
+            f" (shape {x.shape})"
+        )
+
+
+def _spans_taken(x: Value, index: Index) -> tuple[Value, list[tuple[int, Dynamic]]]:
+    """`x` sliced along its spans and integers, and the axes of its index arrays then."""
+    entries = _axis_entries(index)
+    rest = [Span(0, n, 1) if type(e) is Dynamic else e for e, n in zip(entries, x.shape)]
+    x = _sliced(x, Index(list(rest), index.name))
+    kept = [e for e in entries if type(e) is not Static]
+    return x, [(axis, e) for axis, e in enumerate(kept) if type(e) is Dynamic]
+
+
+def index_vectors(columns: Sequence[Any], shape: Shape) -> Any:
+    """Index arrays and numbers, broadcast to `shape`, side by side along a last axis."""
+    dtype = np.dtype(np.int32)
+    if any(isinstance(c, Value) and c.dtype.itemsize == 8 for c in columns):
+        dtype = np.dtype(np.int64)
+    wide = []
+    for column in columns:
+        if isinstance(column, Value):
+            column = lax.convert_element_type(column, dtype)
+            old = column.aval.shape
+            axes = tuple(range(len(shape) - len(old), len(shape)))
+            wide.append(lax.broadcast_in_dim(column, (*shape, 1), axes))
+        else:
+            wide.append(lax.full((*shape, 1), dtype.type(column)))
+    return wide[0] if len(wide) == 1 else lax.concatenate(wide, len(shape))
