@@ -22,10 +22,8 @@ from typing import Any
 from tetrad._src.api.arguments import ArgumentRules, Static
 from tetrad._src.api.flat import (
     FlatFunction,
-    argument_name,
     as_value,
     leaf_aval,
-    path_of_leaf,
     shortened,
 )
 from tetrad._src.api.inspect import ShapeDtypeStruct, abstract, struct_of
@@ -142,6 +140,14 @@ def _traces_of(fun: Fun, options: Any) -> Traces:
     return found
 
 
+def _types_of(args: Sequence[Any], state: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The key of arguments that are all arrays; None if some are not."""
+    try:
+        return (state, *map(type, args), *[x.aval for x in args])
+    except AttributeError:
+        return None
+
+
 class JitFunction:
     """A function under `jit`; call it like the function itself."""
 
@@ -160,9 +166,8 @@ class JitFunction:
             if self._fast is not None and not kwargs and trace is base_trace():
                 # Arguments that are all arrays: their types are the whole key.
                 state = config.key
-                try:
-                    key = (state, *map(type, args), *[x.aval for x in args])
-                except AttributeError:
+                key = _types_of(args, state)
+                if key is None:
                     return self._call_tree(args, state)
                 entry = self._fast.get(key)
                 if entry is not None:
@@ -187,9 +192,8 @@ class JitFunction:
     def _call_tree(self, args: tuple[Any, ...], state: tuple[Any, ...]) -> Any:
         """The fast path for containers of arrays: structure and types are the key."""
         leaves, in_tree = tree.flatten(args)
-        try:
-            key = (state, in_tree, tuple([x.aval for x in leaves]))
-        except AttributeError:
+        key = _types_of(leaves, (state, in_tree))
+        if key is None:
             return self._slow(args, {})
         entry = self._fast.get(key)  # type: ignore[union-attr]
         if entry is None:
@@ -220,7 +224,7 @@ class JitFunction:
             and all([isinstance(x, Value) for x in call.leaves])
         ):
             if key is None:
-                key = (config.key, *map(type, args), *[x.aval for x in args])
+                key = _types_of(args, config.key)
             self._fast[key] = entry
         return entry.out_tree.unflatten(outs)
 
@@ -259,7 +263,7 @@ class JitFunction:
             return f"the arguments were {_shape(last)}, now {_shape(key)}"
         for i, (before, now) in enumerate(zip(last.avals, key.avals)):
             if before is not now:
-                name = argument_name(self._fun, key.in_tree, i)
+                name = call.leaf_names(key.in_tree)[i]
                 weak = " (weakly typed)"
                 was = before.long_name() + (weak if before.weak_type else "")
                 new = now.long_name() + (weak if now.weak_type else "")
@@ -361,7 +365,7 @@ class Call:
     def no_array(self, index: int, leaf: Any, in_tree: Any) -> str:
         """Why a leaf cannot be traced, and what to write."""
         fun = self.owner._fun
-        path = self.name_of_leaf(index, in_tree)
+        path = self.leaf_names(in_tree)[index]
         top = path.split("[")[0].split(".")[0]
         instead = (
             f'If its value selects the program, write jit(f, static_argnames="{top}")'
@@ -374,16 +378,17 @@ class Call:
             " of arrays, register its type with jax.tree_util.register_dataclass."
         )
 
-    def name_of_leaf(self, index: int, in_tree: Any) -> str:
-        fun = self.owner._fun
-        if not self.places:
-            return argument_name(fun, in_tree, index)
+    def leaf_names(self, in_tree: Any) -> list[str]:
+        """What a user calls the traced leaves: `x`, `params['w'][0]`."""
         others = [i for i in range(len(self.args)) if i not in self.places]
-        names = parameter_names(fun, len(self.args))
-        path = path_of_leaf(in_tree, index)
-        if path[0].idx == 1:
-            return str(path[1].key) + tree.keystr(tuple(path[2:]))
-        return f"{names[others[path[1].idx]]}{tree.keystr(tuple(path[2:]))}"
+        names = parameter_names(self.owner._fun, len(self.args))
+        numbered = in_tree.unflatten(range(in_tree.num_leaves))
+        found = []
+        for path, _ in tree.leaves_with_path(numbered):
+            named = path[0].idx == 1
+            top = path[1].key if named else names[others[path[1].idx]]
+            found.append(f"{top}{tree.keystr(tuple(path[2:]))}")
+        return found
 
     def name(self, where: int | str) -> str:
         if isinstance(where, str):

@@ -15,6 +15,8 @@ import numpy as np
 from tetrad._src.control.custom import custom_jvp
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import (
+    assemble,
+    choice,
     convert,
     create,
     elementwise,
@@ -54,7 +56,7 @@ def _relu(x: Any) -> Any:
 @_relu.defjvp
 def _relu_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    return _relu(x), logic.where(x > 0, t, create.zeros_like(t))
+    return _relu(x), choice.where(x > 0, t, create.zeros_like(t))
 
 
 def relu(x: Any) -> Any:
@@ -105,8 +107,8 @@ swish = silu
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where x > 0, alpha (exp(x) - 1) elsewhere."""
     x = _float(x, "elu")
-    safe = logic.where(x > 0, 0.0, x)
-    return logic.where(x > 0, x, alpha * transcendental.expm1(safe))
+    safe = choice.where(x > 0, 0.0, x)
+    return choice.where(x > 0, x, alpha * transcendental.expm1(safe))
 
 
 def selu(x: Any) -> Any:
@@ -127,13 +129,13 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     """x where x >= 0, negative_slope · x elsewhere."""
     x = _float(x, "leaky_relu")
-    return logic.where(x >= 0, x, negative_slope * x)
+    return choice.where(x >= 0, x, negative_slope * x)
 
 
 def hard_tanh(x: Any) -> Any:
     """x, held within -1 and 1."""
     x = _float(x, "hard_tanh")
-    return logic.where(x > 1, 1, logic.where(x < -1, -1, x))
+    return choice.where(x > 1, 1, choice.where(x < -1, -1, x))
 
 
 def hard_sigmoid(x: Any) -> Any:
@@ -168,7 +170,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     size = x.shape[axis]
     if size % 2:
         raise ValueError(f"jax.nn.glu needs an even size along axis {axis}, got {size}")
-    first, second = shape.split(x, 2, axis)
+    first, second = assemble.split(x, 2, axis)
     return first * sigmoid(second)
 
 
@@ -192,10 +194,10 @@ def logsumexp(
     a = _float(a, "logsumexp")
     if b is not None:
         b = _float(b, "logsumexp")
-        a = logic.where(b != 0, a, -np.inf)
+        a = choice.where(b != 0, a, -np.inf)
     peak = reduce.max(a, axis=axis, keepdims=True, where=where, initial=-np.inf)
     peak = stop_gradient(
-        logic.where(logic.isfinite(peak), peak, create.zeros_like(peak))
+        choice.where(logic.isfinite(peak), peak, create.zeros_like(peak))
     )
     terms = transcendental.exp(a - peak)
     if b is not None:
@@ -210,7 +212,7 @@ def logsumexp(
     if return_sign:
         return out, sign
     if b is not None:
-        return logic.where(sign < 0, np.nan, out)
+        return choice.where(sign < 0, np.nan, out)
     return out
 
 
@@ -231,10 +233,10 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """
     x = _float(x, "softmax")
     peak = reduce.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
-    shifted = x if where is None else logic.where(where, x, -np.inf)
+    shifted = x if where is None else choice.where(where, x, -np.inf)
     terms = transcendental.exp(shifted - stop_gradient(peak))
     result = terms / reduce.sum(terms, axis=axis, keepdims=True, where=where)
-    return result if where is None else logic.where(where, result, 0)
+    return result if where is None else choice.where(where, result, 0)
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
@@ -244,7 +246,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     shifted = x - stop_gradient(peak)
     total = reduce.sum(transcendental.exp(shifted), axis=axis, keepdims=True, where=where)
     result = shifted - transcendental.log(total)
-    return result if where is None else logic.where(where, result, -np.inf)
+    return result if where is None else choice.where(where, result, -np.inf)
 
 
 def standardize(

@@ -224,8 +224,17 @@ def note(where: Any, jaxpr: Jaxpr, seconds: float, executable: Any) -> None:
     compile_count += 1
     kernels = getattr(executable, "new_kernels", 0)
     compile_log.append(
-        Compiled(compile_count, where, len(jaxpr.eqns), seconds, kernels)
+        Compiled(compile_count, where, equations(jaxpr), seconds, kernels)
     )
+
+
+def equations(jaxpr: Jaxpr) -> int:
+    """How many operations a jaxpr has, calls opened."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        inner = eqn.op.jaxprs()
+        total += sum([equations(j) for j in inner]) if inner else 1
+    return total
 
 
 def close(
