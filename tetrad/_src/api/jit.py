@@ -221,11 +221,12 @@ class JitFunction:
             and not call.static
             and not call.key.axes
             and not entry.closes_over_tracers()
-            and all([isinstance(x, Value) for x in call.leaves])
+            and all(isinstance(x, Value) for x in call.leaves)
         ):
             if key is None:
                 key = _types_of(args, config.key)
-            self._fast[key] = entry
+            if key is not None:
+                self._fast[key] = entry
         return entry.out_tree.unflatten(outs)
 
     def _entry(self, call: Call) -> Entry:
@@ -293,9 +294,14 @@ class JitFunction:
         call = Call(self, args, kwargs)
         entry = self._entry(call)
         return Traced(
-            name_of(self._fun), entry.op, entry.consts, call.key.in_tree,
-            call.key.avals, entry.out_tree,
-        )  # fmt: skip
+            name_of(self._fun),
+            call.leaf_names(call.key.in_tree),
+            entry.op,
+            entry.consts,
+            call.key.in_tree,
+            call.key.avals,
+            entry.out_tree,
+        )
 
     @frames.hide_frames
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:

@@ -25,6 +25,7 @@ class Stage:
     def __init__(
         self,
         fun_name: str,
+        leaf_names: Sequence[str],
         op: Jit,
         consts: Sequence[Any],
         in_tree: Any,
@@ -32,6 +33,7 @@ class Stage:
         out_tree: Any,
     ) -> None:
         self.fun_name = fun_name
+        self.leaf_names = leaf_names
         self.op = op
         self.consts = tuple(consts)
         self.in_tree = in_tree
@@ -66,9 +68,14 @@ class Stage:
 
     def _next(self, step: type[Any]) -> Any:
         return step(
-            self.fun_name, self.op, self.consts, self.in_tree, self.in_avals_flat,
+            self.fun_name,
+            self.leaf_names,
+            self.op,
+            self.consts,
+            self.in_tree,
+            self.in_avals_flat,
             self.out_tree,
-        )  # fmt: skip
+        )
 
 
 class Traced(Stage):
@@ -130,9 +137,9 @@ class Compiled(Stage):
             got = aval_of(leaf)
             if got.shape != aval.shape or got.dtype != aval.dtype:
                 raise TypeError(
-                    f"`{self.fun_name}` was compiled for {aval.long_name()} as leaf {i}"
-                    f" of its arguments, got {got.long_name()}. Call the jitted function"
-                    " itself, which compiles for new types."
+                    f"`{self.fun_name}` was compiled for {aval.long_name()} as argument"
+                    f" `{self.leaf_names[i]}`, got {got.long_name()}. Call the jitted"
+                    " function itself, which compiles for new types."
                 )
         outs = self.op(*self.consts, *leaves)
         return self.out_tree.unflatten(outs)
