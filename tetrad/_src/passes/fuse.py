@@ -111,7 +111,7 @@ class Node:
 
     __slots__ = (
         "aval", "kind", "op", "ins", "pick", "value", "stored", "uses", "layouts",
-        "level", "cost", "near", "far", "evals", "scalar", "starts", "made",
+        "level", "cost", "near", "far", "evals", "scalar", "starts", "walks",
     )
 
     def __init__(self, aval: Aval, kind: int, op: Any, ins: Sequence[Node]) -> None:
@@ -131,7 +131,7 @@ class Node:
         self.evals: dict[Any, float] = {}  # (level, space) -> evaluations there
         self.scalar: Scalar | None = None
         self.starts: tuple[Any, ...] = ()
-        self.made = False
+        self.walks: tuple[Strides, ...] | None = None  # `layouts` before it was stored
 
 
 def fuse(jaxpr: Jaxpr, by_value: tuple[bool, ...], machine: Machine) -> Plan:
@@ -150,6 +150,7 @@ class _Builder:
         self.order: list[tuple[Eqn, list[Node]]] = []
         self.steps = self.plan.steps
         self.by_space: dict[Shape, list[int]] = {}
+        self.moved = False  # some value is read in other ways than when it was added
 
     def build(self) -> Plan:
         plan = self.plan
@@ -369,6 +370,9 @@ class _Builder:
         """`x` must be in memory. What was read through it is now read densely."""
         if not x.stored:
             x.stored = True
+            x.walks = x.layouts
+            if x.layouts and x.layouts != (x.aval.strides,):
+                self.moved = True
             x.layouts = (x.aval.strides,) if x.aval.shape else ()
             x.cost = READ_COST
 
@@ -441,6 +445,8 @@ class _Builder:
 
     def settle(self, node: Node) -> None:
         """From which step on the expression of `node` can be evaluated."""
+        if self.moved:
+            self.walk(node)
         near, far = -1, 0
         rank = node.aval.ndim
         moved = node.kind == VIEW
@@ -451,6 +457,41 @@ class _Builder:
                 near = max(near, x.near)
                 far = max(far, x.far)
         node.near, node.far = near, far
+
+    def walk(self, node: Node) -> None:
+        """Finds out anew how the expression of `node` reads memory."""
+        layouts: list[Strides] = []
+        if node.kind == VIEW:
+            x = node.ins[0]
+            if x.kind == VALUE and not x.stored:
+                return
+            for strides in x.layouts or (x.aval.strides,):
+                moved = node.op.restride(x.aval, strides, 0)
+                if moved is None:
+                    self.place_now(x)
+                    moved = node.op.restride(x.aval, x.aval.strides, 0)
+                    layouts = [moved[1]]
+                    break
+                if moved[1] not in layouts:
+                    layouts.append(moved[1])
+        elif node.kind == MAP:
+            for x in node.ins:
+                if x.aval.ndim == node.aval.ndim:
+                    layouts.extend([s for s in x.layouts if s not in layouts])
+        else:
+            return
+        if not node.aval.shape:
+            layouts = []
+        if node.stored:
+            node.walks = tuple(layouts)
+        else:
+            node.layouts = tuple(layouts)
+
+    def place_now(self, x: Node) -> None:
+        """Stores a value that turned out not to be readable otherwise."""
+        self.store(x)
+        if x.value < 0:
+            self.place_write(x)
 
     def ensure(self, ins: Sequence[Node]) -> None:
         """Scalars that must be in memory have no equation that stores them."""
@@ -472,13 +513,16 @@ class _Builder:
         value = self.new_value(node)
         kernel.writes.append(Write(ref, value, strides, 0, ()))
         node.near, node.far = step, 0
-        node.made = True
 
     def place_reduction(self, eqn: Eqn, made: list[Node]) -> None:
         ins = made[0].ins
         space = ins[0].aval.shape
         axes: Shape = eqn.op.axes  # type: ignore[attr-defined]
         inner = tree(space, axes).inner if tree(space, axes).kind is ROWS else ()
+        if self.moved and len(inner) > 1:
+            for x in ins:
+                if not all([collapses(s, space, inner) for s in x.layouts]):
+                    self.place_now(x)
         joined = Node(ins[0].aval, MAP, eqn.op, ins)
         joined.layouts = sum([x.layouts for x in ins], ())
         self.settle(joined)
@@ -547,13 +591,13 @@ class _Builder:
     ) -> bool:
         """Whether all reads together can be walked as the reductions want."""
         if len(inner) > 1 and not kernel.flat:
-            reads = [read.strides for read in kernel.reads]
-            if not all([collapses(s, space, inner) for s in reads]):
+            if not all([collapses(s, space, inner) for s in kernel.walks]):
                 return False
         if kernel.flat and axes is None:
             assert kernel.axes is not None
             inner = tree(space, kernel.axes).inner
-            return all([collapses(s, space, inner) for s in node.layouts])
+            walks = node.layouts if node.walks is None else node.walks
+            return all([collapses(s, space, inner) for s in walks])
         return True
 
     # ----------------------------------------------------------- expressions into kernels
@@ -615,6 +659,7 @@ class _Builder:
         place = kernel.places.get(read)
         if place is None:
             kernel.reads.append(read)
+            kernel.walks.append(strides)
             place = self.enter(kernel, (READ, len(kernel.reads) - 1), aval.dtype)
             kernel.places[read] = place
         return place
@@ -639,6 +684,7 @@ class _Builder:
     def enter_count(self, kernel: Kernel, node: Node, chain: tuple[Any, ...]) -> int:
         coefficients, start = node.op.coordinates()
         strides, offset, terms = self.address(node.aval, coefficients, chain, start)
+        kernel.walks.append(strides)
         entry = (COORDINATE, Coordinate(strides, offset, node.aval.dtype, terms))
         return self.enter(kernel, entry, node.aval.dtype)
 
@@ -662,6 +708,7 @@ class _Builder:
         for axis in range(node.aval.ndim):
             unit = tuple([int(d == axis) for d in range(node.aval.ndim)])
             strides, offset, terms = self.address(node.aval, unit, chain)
+            kernel.walks.append(strides)
             coordinates.append(Coordinate(strides, offset, None, terms))
         refs = []
         for x in node.ins:

@@ -113,7 +113,7 @@ class Kernel:
     """One fused loop over a space."""
 
     __slots__ = (
-        "space", "entries", "dtypes", "reads", "scalars", "writes", "reductions",
+        "space", "entries", "dtypes", "reads", "scalars", "writes", "walks", "reductions",
         "scatters", "axes", "flat", "ragged", "memo", "splat", "wide", "cost", "places",
     )
 
@@ -124,6 +124,7 @@ class Kernel:
         self.reads: list[Read] = []
         self.scalars: list[Scalar] = []
         self.writes: list[Write] = []
+        self.walks: list[Strides] = []  # of reads and coordinates
         self.reductions: list[Reduction] = []
         self.scatters: list[Scatter] = []
         self.axes: Shape | None = None  # reduced axes, if there are reductions

@@ -46,17 +46,25 @@ def kernel_lines(kernel: Kernel, plan: Plan) -> list[str]:
     for number, entry in enumerate(kernel.entries):
         lines.append(f"  %{number} = {_entry(kernel, entry)}")
     for write in kernel.writes:
-        strides = "" if write.offset or write.terms else " dense"
-        if plan.avals[write.value].strides != write.strides or not strides:
-            strides = f" at {write.offset} {list(write.strides)}{_terms(write.terms)}"
-        lines.append(f"  v{write.value}{strides} = %{write.ref}")
+        place = f" at {write.offset} {list(write.strides)}{_terms(write.terms)}"
+        if plan.avals[write.value].shape == kernel.space and not write.terms:
+            place = " dense"
+        lines.append(f"  v{write.value}{place} = %{write.ref}")
     for reduction in kernel.reductions:
         values = " ".join(f"v{v}" for v in reduction.values)
         refs = " ".join(f"%{r}" for r in reduction.refs)
-        lines.append(f"  {values} = {reduction.op!r} {refs}")
+        lines.append(f"  {values} = {op_text(reduction.op)} {refs}")
     for scatter in kernel.scatters:
         lines.append(f"  v{scatter.value} = {scatter.op.name} %{scatter.ref}")
     return lines
+
+
+def op_text(op: Any) -> str:
+    """An operation with its own fields; those that are None say nothing."""
+    names = getattr(type(op), "__match_args__", ())
+    fields = [(name, getattr(op, name)) for name in names]
+    text = ", ".join(f"{name}={value}" for name, value in fields if value is not None)
+    return f"{op.name}[{text}]" if text else str(op.name)
 
 
 def _read(read: Read) -> str:
@@ -89,7 +97,7 @@ def _entry(kernel: Kernel, entry: tuple[Any, ...]) -> str:
     if head == POINT:
         reads = ", ".join(_read(kernel.reads[n]) for n in entry[2])
         return f"point {entry[1].name} {reads}"
-    return " ".join([repr(head), *[f"%{r}" for r in entry[1:]]])
+    return " ".join([op_text(head), *[f"%{r}" for r in entry[1:]]])
 
 
 def program_text(plan: Plan, memory: Memory) -> str:

@@ -1,0 +1,154 @@
+"""Fusion: programs of many operations give the bits of one operation at a time.
+
+Also how plans look for programs whose fusion matters, as text.
+"""
+
+import numpy as np
+import pytest
+
+from compiling import compiled, execute
+from random_programs import one_at_a_time, random_inputs, random_jaxpr
+from tetrad._src.cpu.compile import compile as compile_jaxpr
+from tetrad._src.ops import elementwise as ew, index, reduce
+from tetrad._src.ops import shape as sh
+from tetrad._src.ops import slices
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_random_programs(seed):
+    jaxpr = random_jaxpr(seed, 5 + seed % 20)
+    args = random_inputs(jaxpr, seed)
+    by_value = (False, False, seed % 2 == 0, seed % 3 == 0, False)
+    program = compile_jaxpr(jaxpr, by_value)
+    want = one_at_a_time(jaxpr, args)
+    # A matrix product reads views where they are, and BLAS rounds by layout.
+    products = any(eqn.op.name == "dot_general" for eqn in jaxpr.eqns)
+    for takeovers in (None, program.donors):
+        for got, expected in zip(execute(program, args, takeovers), want, strict=True):
+            if products:
+                np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
+            else:
+                np.testing.assert_array_equal(got, expected)
+
+
+def plan(fun, *shapes):
+    args = [np.zeros(shape, "f4") for shape in shapes]
+    return compiled(fun, args).text("plan")
+
+
+def test_plan_of_a_sum_of_squares():
+    assert plan(lambda x: sh.reduce_sum(ew.mul(x, x), (0, 1)), (300, 400)) == """\
+v0: f32[300,400]
+kernel [300, 400]
+  %0 = read v0 at 0 [400, 1]
+  %1 = mul %0 %0
+  v1 = reduce_sum[axes=(0, 1)] %1
+return v1"""
+
+
+def standardise(a):
+    shape, n = a.aval.shape, float(a.aval.shape[0])
+    mean = ew.div(sh.reduce_sum(a, (0,)), n)
+    d = ew.sub(a, sh.broadcast_in_dim(mean, shape, (1,)))
+    var = ew.div(sh.reduce_sum(ew.mul(d, d), (0,)), n)
+    return ew.div(d, sh.broadcast_in_dim(ew.sqrt(var), shape, (1,)))
+
+
+def test_plan_of_standardise():
+    """What is cheap is computed again: the difference is never stored."""
+    assert plan(standardise, (200, 300)) == """\
+v0: f32[200,300]
+kernel [200, 300]
+  %0 = read v0 at 0 [300, 1]
+  v1 = reduce_sum[axes=(0,)] %0
+kernel [300]
+  %0 = read v1 at 0 [1]
+  %1 = scalar 200.0
+  %2 = div %0 %1
+  v2 dense = %2
+kernel [200, 300]
+  %0 = read v0 at 0 [300, 1]
+  %1 = read v2 at 0 [0, 1]
+  %2 = sub %0 %1
+  %3 = mul %2 %2
+  v3 = reduce_sum[axes=(0,)] %3
+kernel [300]
+  %0 = read v3 at 0 [1]
+  %1 = scalar 200.0
+  %2 = div %0 %1
+  %3 = sqrt %2
+  v4 dense = %3
+kernel [200, 300]
+  %0 = read v0 at 0 [300, 1]
+  %1 = read v2 at 0 [0, 1]
+  %2 = sub %0 %1
+  %3 = read v4 at 0 [0, 1]
+  %4 = div %2 %3
+  v5 dense = %4
+return v5"""
+
+
+def softmax(a):
+    shape = a.aval.shape
+    top = sh.broadcast_in_dim(reduce.reduce_max(a, (1,)), shape, (0,))
+    e = ew.exp(ew.sub(a, top))
+    return ew.div(e, sh.broadcast_in_dim(sh.reduce_sum(e, (1,)), shape, (0,)))
+
+
+def test_plan_of_softmax():
+    """What is dear is computed once: the exponentials are stored while summed."""
+    assert plan(softmax, (200, 300)) == """\
+v0: f32[200,300]
+kernel [200, 300]
+  %0 = read v0 at 0 [300, 1]
+  v1 = reduce_max[axes=(1,)] %0
+kernel [200, 300]
+  %0 = read v0 at 0 [300, 1]
+  %1 = read v1 at 0 [1, 0]
+  %2 = sub %0 %1
+  %3 = exp %2
+  v2 dense = %3
+  v3 = reduce_sum[axes=(1,)] %3
+kernel [200, 300]
+  %0 = read v2 at 0 [300, 1]
+  %1 = read v3 at 0 [1, 0]
+  %2 = div %0 %1
+  v4 dense = %2
+return v4"""
+
+
+def test_plan_of_views():
+    """Index maps cost nothing: they are strides of reads and writes."""
+
+    def fun(x):
+        turned = sh.transpose(ew.neg(x), (1, 0))
+        return slices.concatenate([turned, sh.rev(turned, (0,))], 1)
+
+    assert plan(fun, (3, 4)) == """\
+v0: f32[3,4]
+kernel [4, 3]
+  %0 = read v0 at 0 [1, 4]
+  %1 = neg %0
+  %2 = read v0 at 3 [-1, 4]
+  %3 = neg %2
+  v1 at 0 [6, 1] = %1
+  v1 at 3 [6, 1] = %3
+return v1"""
+
+
+def test_plan_of_a_loop_turn_in_place():
+    def fun(x, i):
+        new = ew.mul(index.dynamic_slice_in_dim(x, i, 1), 2.0)
+        return index.dynamic_update_slice_in_dim(x, new, i, 0)
+
+    program = compiled(fun, [np.zeros((8, 4), "f4"), np.int32(0)], [False, True])
+    assert program.donors == (0,)
+
+
+def test_one_kernel_for_values_of_one_space():
+    def fun(x, y):
+        s = ew.add(x, y)
+        return [s, ew.mul(s, x), sh.reduce_sum(s, (1,))]
+
+    text = plan(fun, (20, 30), (20, 30))
+    assert text.count("kernel") == 1
