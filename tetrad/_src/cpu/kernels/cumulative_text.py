@@ -183,7 +183,7 @@ class Rows:
         by = 1
         while by < lanes:
             if self.reverse:
-                order = range(by, lanes + by)
+                order = list(range(by, lanes + by))
             else:
                 order = [lane - by if lane >= by else lanes for lane in range(lanes)]
             mask = ", ".join([f"i32 {lane}" for lane in order])

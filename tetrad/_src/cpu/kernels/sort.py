@@ -14,7 +14,7 @@ from typing import Any
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.cpu import engine
-from tetrad._src.cpu.kernels import sort_radix, sort_tasks, transpose
+from tetrad._src.cpu.kernels import sort_radix, sort_tasks, sort_vector, transpose
 from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Operand, Out, Tmp
 from tetrad._src.cpu.kernels.transpose import Word
 from tetrad._src.cpu.literals import element_type
@@ -49,7 +49,7 @@ def takes(
 @functools.cache
 def _define_core(bits: int) -> None:
     """Makes the functions known that sort integers."""
-    text = sort_radix.module_text()
+    text = (sort_vector if bits == 512 else sort_radix).module_text()
     code = engine.assemble(text, sort_radix.NAMES).pin()
     for name in sort_radix.NAMES:
         engine.define_symbol(name, code[name])

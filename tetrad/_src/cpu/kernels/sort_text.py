@@ -56,11 +56,12 @@ def words_of(types: tuple[str, ...]) -> list[Word]:
 class Function(Writer):
     """Writes a function with any signature."""
 
-    def text(self, name: str, signature: str) -> str:
+    def text(self, name: str, signature: str, result: str = "void") -> str:
+        """The finished function; `result` is a type and a value."""
         body = "\n".join(self.lines)
         return (
-            f"define internal void @{name}({signature}) nounwind"
-            f' "prefer-vector-width"="512" {{\nentry:\n{body}\n  ret void\n}}\n'
+            f"define internal {result.split()[0]} @{name}({signature}) nounwind"
+            f' "prefer-vector-width"="512" {{\nentry:\n{body}\n  ret {result}\n}}\n'
         )
 
 
@@ -141,8 +142,10 @@ class Texts:
         self.parts: list[str] = []
         self.declarations: set[str] = set()
 
-    def add(self, w: Function, name: str, signature: str) -> None:
-        self.parts.append(w.text(name, signature))
+    def add(
+        self, w: Function, name: str, signature: str, result: str = "void"
+    ) -> None:
+        self.parts.append(w.text(name, signature, result))
         self.declarations |= w.declarations
 
     def launch(self, w: Writer, name: str) -> None:
