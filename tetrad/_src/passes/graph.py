@@ -1,0 +1,490 @@
+"""The graph of a jaxpr as fusion sees it: which values must be in memory.
+
+In: a jaxpr and the machine it is compiled for. Out: `Graph`: a `Node` for every
+variable. Reductions, updates and hand-made kernels give *stored* values. Elementwise
+values and index maps are not stored unless somebody outside needs them, or computing
+them again would cost more than a trip through memory: they are pulled into every kernel
+that reads them. `add` makes the nodes, forwards; `decide` then says, backwards, what
+else is stored. What follows is in `fuse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var
+from tetrad._src.core.op import Kind, Op
+from tetrad._src.passes.ir import Scalar
+from tetrad._src.passes.trees import ROWS, collapses, tree
+
+INPUT, VALUE, MAP, VIEW, COUNT, ROOT, GATHER = range(7)
+
+READ_COST = 2.0
+STORE_COST = 3.0
+LAUNCH_COST = 4000.0
+GATHER_COST = 12.0
+
+Shape = tuple[int, ...]
+Strides = tuple[int, ...]
+
+
+class Machine(Protocol):
+    """What fusion asks of the machine it compiles for."""
+
+    def cost(self, op: Op, dtypes: tuple[Any, ...]) -> float:
+        """Instructions per vector of `op.scalar` or `op.step`."""
+        ...
+
+    def takes(
+        self, name: str, parameters: Any, position: int, aval: Aval, strides: Strides
+    ) -> bool:
+        """Whether a hand-made kernel reads operand `position` with these strides."""
+        ...
+
+    def order(
+        self, name: str, parameters: Any, position: int, aval: Aval
+    ) -> tuple[int, ...]:
+        """The order of axes in which operand `position` must be dense otherwise."""
+        ...
+
+
+class Splat:
+    """The index map from rank 0 to any space."""
+
+    __slots__ = ("rank",)
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def restride(
+        self, aval: Aval, strides: Strides, offset: int
+    ) -> tuple[Aval, Strides, int]:
+        return aval, (0,) * self.rank, offset
+
+
+class Permute:
+    """The index map whose axis `i` is axis `order[i]` of the operand."""
+
+    __slots__ = ("order",)
+
+    starts = None
+
+    def __init__(self, order: Shape) -> None:
+        self.order = order
+
+    def restride(
+        self, aval: Aval, strides: Strides, offset: int
+    ) -> tuple[Aval, Strides, int]:
+        permuted = [aval.shape[d] for d in self.order]
+        moved = tuple([strides[d] for d in self.order])
+        return Aval(permuted, aval.dtype), moved, offset
+
+
+class Node:
+    """One value of the jaxpr while it is being fused.
+
+    What stands in the class is what most nodes begin with.
+    """
+
+    pick = -1  # which result of an op with several
+    value = -1  # its number in the plan, once stored
+    stored = False
+    uses = 0
+    layouts: tuple[Strides, ...] = ()  # strides it is read with, at the bottom
+    level = 0  # kernels that must have run before
+    cost = 0.0  # to evaluate one element where it is read
+    near = -1  # first step where it can be used, reading values made there
+    far = 0  # first step where it can be used, reading from memory
+    evals: dict[Any, float] | None = None  # (level, space) -> evaluations there
+    scalar: Scalar | None = None
+    starts: tuple[Any, ...] = ()
+    walks: tuple[Strides, ...] | None = None  # `layouts` before it was stored
+
+    def __init__(self, aval: Aval, kind: int, op: Any, ins: Sequence[Node]) -> None:
+        self.aval = aval
+        self.kind = kind
+        self.op = op
+        self.ins = ins
+
+    def store(self) -> bool:
+        """It must be in memory. Whether it is read in another way from now on."""
+        if self.stored:
+            return False
+        self.stored = True
+        self.walks = self.layouts
+        dense = (self.aval.strides,) if self.aval.shape else ()
+        changed = self.layouts != () and self.layouts != dense
+        self.layouts = dense
+        self.cost = READ_COST
+        return changed
+
+    def evaluated(self, key: Any, count: float) -> None:
+        """Notes that kernels at a level and space evaluate it `count` times."""
+        if self.evals is None:
+            self.evals = {key: count}
+        else:
+            self.evals[key] = max(self.evals.get(key, 0.0), count)
+
+
+class Graph:
+    """The nodes of a jaxpr; `order` lists those of each equation."""
+
+    def __init__(
+        self, jaxpr: Jaxpr, by_value: tuple[bool, ...], machine: Machine
+    ) -> None:
+        self.machine = machine
+        self.nodes: dict[Var, Node] = {}
+        self.order: list[tuple[Eqn, list[Node]]] = []
+        self.moved = False  # some value is read in other ways than when it was added
+        for position, var in enumerate(jaxpr.ins):
+            self.add_input(position, var, by_value[position])
+        for eqn in jaxpr.eqns:
+            self.order.append((eqn, self.add(eqn)))
+        self.outs = [self.node(atom) for atom in jaxpr.outs]
+        self.decide()
+
+    def add_input(self, position: int, var: Var, by_value: bool) -> None:
+        aval = var.aval
+        if by_value:
+            node = Node(aval, VALUE, None, ())
+            node.scalar = Scalar(position, None, aval.dtype)
+        else:
+            node = Node(aval, INPUT, None, ())
+            node.value = position
+            node.stored = True
+            node.cost = READ_COST
+            if aval.shape:
+                node.layouts = (aval.strides,)
+        self.nodes[var] = node
+
+    # ------------------------------------------------------------ forwards: the nodes
+
+    def node(self, atom: Any) -> Node:
+        if type(atom) is Literal:
+            node = Node(atom.aval, VALUE, None, ())
+            node.scalar = Scalar(-1, atom.val, atom.aval.dtype)
+            return node
+        return self.nodes[atom]
+
+    def add(self, eqn: Eqn) -> list[Node]:
+        """The nodes of one equation; values that must be stored are marked."""
+        op = eqn.op
+        ins = [self.node(atom) for atom in eqn.ins]
+        kind = op.kind
+        if kind is Kind.ELEMENTWISE:
+            made = self.add_map(eqn, ins)
+        elif op.restride is not None or op.coordinates is not None:
+            made = [self.add_view(eqn, ins)]
+        elif kind is Kind.INDEXED:
+            made = [self.add_gather(eqn, ins)]
+        else:
+            made = self.add_root(eqn, ins)
+        for var, node in zip(eqn.outs, made):
+            self.nodes[var] = node
+        return made
+
+    def add_map(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
+        op = eqn.op
+        cost = self.machine.cost(op, tuple([x.aval.dtype for x in ins]))
+        layouts: tuple[Strides, ...] = ()
+        level = 0
+        for x in ins:
+            cost += x.cost / (x.uses + 1)
+            x.uses += 1
+            if x.level > level:
+                level = x.level
+            if x.aval.shape and x.layouts != layouts:
+                layouts += tuple([s for s in x.layouts if s not in layouts])
+        made = []
+        for pick, var in enumerate(eqn.outs):
+            node = Node(var.aval, MAP, op, ins)
+            if op.multiple:
+                node.pick = pick
+            node.layouts = layouts
+            node.level = level
+            node.cost = cost
+            made.append(node)
+        return made
+
+    def add_view(self, eqn: Eqn, ins: list[Node]) -> Node:
+        op = eqn.op
+        aval = eqn.outs[0].aval
+        if op.coordinates is not None:
+            node = Node(aval, COUNT, op, ())
+            node.layouts = (op.coordinates()[0],)
+            node.cost = 1.0
+            return node
+        x = ins[0]
+        node = Node(aval, VIEW, op, ins)
+        for other in ins:
+            other.uses += 1
+            node.level = max(node.level, other.level)
+        layouts = []
+        for strides in x.layouts or (x.aval.strides,):
+            moved = op.restride(x.aval, strides, 0)
+            if moved is None:
+                self.store(x)
+                moved = op.restride(x.aval, x.aval.strides, 0)
+                layouts = [moved[1]]
+                break
+            if moved[1] not in layouts:
+                layouts.append(moved[1])
+        if x.layouts or x.kind != VALUE:
+            node.layouts = tuple(layouts) if aval.shape else ()
+        node.cost = x.cost
+        if aval.size > x.aval.size:
+            # Read, or evaluated once a row: either way cheap at each element.
+            node.cost = min(x.cost, READ_COST)
+        if op.starts is not None:
+            node.starts = self.add_starts(op, ins)
+        return node
+
+    def add_starts(self, op: Op, ins: list[Node]) -> tuple[Any, ...]:
+        """Start rules with the nodes of their operands, which are scalars."""
+        starts = []
+        for start in op.starts(*[x.aval for x in ins]):
+            source = ins[start.operand]
+            if source.kind != VALUE:
+                self.store(source)
+            starts.append((source, start.axis, start.limit))
+        return tuple(starts)
+
+    def add_gather(self, eqn: Eqn, ins: list[Node]) -> Node:
+        node = Node(eqn.outs[0].aval, GATHER, eqn.op, ins)
+        for x in ins:
+            x.uses += 1
+            self.store(x)
+            node.level = max(node.level, x.level + 1)
+        rank = node.aval.ndim
+        units = [tuple([int(d == axis) for d in range(rank)]) for axis in range(rank)]
+        node.layouts = tuple(dict.fromkeys([node.aval.strides, *units])) if rank else ()
+        node.cost = GATHER_COST
+        return node
+
+    def add_root(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
+        """Nodes of an operation whose results are always stored."""
+        op = eqn.op
+        level = 0
+        for x in ins:
+            x.uses += 1
+            level = max(level, x.level)
+        if op.kind is Kind.REDUCE:
+            self.need_tree(eqn, ins)
+        elif op.kind is Kind.UPDATE:
+            self.need_update(op, ins)
+        elif op.regions is None:
+            ins = self.need_call(eqn, ins)
+        made = []
+        for pick, var in enumerate(eqn.outs):
+            node = Node(var.aval, ROOT, op, ins)
+            node.pick = pick
+            node.stored = True
+            node.layouts = (var.aval.strides,) if var.aval.shape else ()
+            node.level = level + 1
+            node.cost = READ_COST
+            made.append(node)
+        return made
+
+    def need_tree(self, eqn: Eqn, ins: list[Node]) -> None:
+        """Stores operands that cannot be walked as the reduction's tree wants."""
+        space = ins[0].aval.shape
+        form = tree(space, eqn.op.axes)  # type: ignore[attr-defined]
+        if form.kind is ROWS and len(form.inner) > 1:
+            for x in ins:
+                if not all([collapses(s, space, form.inner) for s in x.layouts]):
+                    self.store(x)
+
+    def need_update(self, op: Op, ins: list[Node]) -> None:
+        base = ins[0]
+        self.store(base)
+        if op.point is None:
+            for start in op.starts(*[x.aval for x in ins]):
+                if ins[start.operand].kind != VALUE:
+                    self.store(ins[start.operand])
+            if _reads(ins[1], base):
+                self.store(ins[1])
+            return
+        for x in ins[1:]:
+            self.store(x)
+
+    def need_call(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
+        """Operands as the hand-made kernel reads them; what it cannot read is stored.
+
+        An operand that is to be stored in another order of axes becomes a node of its
+        own, a stored view of the operand.
+        """
+        op = eqn.op
+        if op.kernel is None:
+            raise NotImplementedError(
+                f"the CPU backend has no rule for {op.name}; it needs a kernel or an"
+                " expansion into other operations"
+            )
+        name, parameters = op.kernel(*[x.aval for x in ins])
+        machine = self.machine
+        found = []
+        for position, x in enumerate(ins):
+            bottom = bottom_of(x)
+            strides = _moved(x, bottom)
+            viewed = strides is not None and x.aval.size >= bottom.aval.size
+            if viewed and bottom.kind != COUNT and bottom.kind != VALUE:
+                if machine.takes(name, parameters, position, x.aval, strides):
+                    self.store(bottom)
+                    found.append(x)
+                    continue
+            order = machine.order(name, parameters, position, x.aval)
+            if order != tuple(range(x.aval.ndim)):
+                x = self.permuted(x, order)
+            self.store(x)
+            found.append(x)
+        return found
+
+    def permuted(self, x: Node, order: Shape) -> Node:
+        """A view of `x` with its axes in `order`."""
+        op = Permute(order)
+        shape = [x.aval.shape[d] for d in order]
+        node = Node(Aval(shape, x.aval.dtype), VIEW, op, (x,))
+        node.level = x.level
+        node.uses = 1
+        return node
+
+    def store(self, x: Node) -> None:
+        if x.store():
+            self.moved = True
+
+    # ------------------------------------------------- backwards: what else is stored
+
+    def decide(self) -> None:
+        """Counts uses that matter, and stores what is dear to compute again."""
+        for node in self.nodes.values():
+            node.uses = 0
+        for node in self.outs:
+            node.uses += 1
+            if node.kind == MAP or node.kind == GATHER:
+                self.store(node)
+            else:
+                node.evaluated((node.level, node.aval.shape), float(node.aval.size))
+        for eqn, made in reversed(self.order):
+            if not any([node.uses for node in made]) and not eqn.op.effects:
+                continue
+            ins = made[0].ins if made else ()
+            first = made[0]
+            if first.kind == ROOT:
+                self.decide_root(eqn, first)
+            elif first.kind == COUNT:
+                continue
+            else:
+                for node in made:
+                    if node.kind == MAP and not node.stored:
+                        if _dear(node):
+                            self.store(node)
+                evals = _evals(made)
+                for x in ins:
+                    x.uses += 1
+                    _merge(x, evals, first)
+
+    def decide_root(self, eqn: Eqn, first: Node) -> None:
+        level = first.level - 1
+        for position, x in enumerate(first.ins):
+            x.uses += 1
+            space = x.aval.shape
+            if eqn.op.regions is not None:
+                # Every region has a kernel of its own.
+                key = (level, space, position)
+            else:
+                key = (level, space)  # type: ignore[assignment]
+            x.evaluated(key, float(x.aval.size))
+            if type(x.op) is Permute:
+                x.ins[0].uses += 1
+                x.ins[0].evaluated(key, float(x.aval.size))
+
+
+# ----------------------------------------------------------------------------- helpers
+
+
+def bottom_of(x: Node) -> Node:
+    """What a view looks at."""
+    while x.kind == VIEW and not x.stored:
+        x = x.ins[0]
+    return x
+
+
+def _moved(x: Node, bottom: Node) -> Strides | None:
+    """The strides of view `x` if `bottom` is dense; None if it is no plain view."""
+    chain = []
+    while x is not bottom:
+        if x.starts:
+            return None
+        chain.append((x.op, x.ins[0].aval))
+        x = x.ins[0]
+    result = bottom.aval.strides
+    for op, aval in reversed(chain):
+        moved = op.restride(aval, result, 0)
+        if moved is None:
+            return None
+        result = moved[1]
+    return result
+
+
+def _reads(x: Node, base: Node) -> bool:
+    """Whether the expression of `x` reads `base` other than through memory."""
+    seen: set[Node] = set()
+    work = [x]
+    while work:
+        node = work.pop()
+        if node is base:
+            return True
+        if node in seen:
+            continue
+        seen.add(node)
+        if not node.stored:
+            work.extend(node.ins)
+    return False
+
+
+def _evals(made: list[Node]) -> dict[Any, float]:
+    """Where the operands of these nodes are evaluated, and how often."""
+    if len(made) == 1:
+        node = made[0]
+        if node.stored:
+            return {(node.level, node.aval.shape): float(node.aval.size)}
+        return node.evals or {}
+    joined: dict[Any, float] = {}
+    for node in made:
+        joined.update(_evals([node]))
+    return joined
+
+
+def _merge(x: Node, evals: dict[Any, float], reader: Node) -> None:
+    if x.kind == INPUT or x.kind == VALUE:
+        return
+    if x.aval.ndim == 0:
+        for level, *_ in evals:
+            x.evaluated((level, ()), 1.0)
+        return
+    scale = 1.0
+    if reader.kind == VIEW and not reader.stored and reader.layouts:
+        # Evaluated once a row where the innermost axes are broadcast.
+        for axis in range(reader.aval.ndim - 1, -1, -1):
+            if any([layout[axis] for layout in reader.layouts]):
+                break
+            scale /= max(reader.aval.shape[axis], 1)
+    for key, count in evals.items():
+        x.evaluated(key, count * scale)
+
+
+def _dear(node: Node) -> bool:
+    """Whether storing an elementwise value beats computing it wherever it is read."""
+    evals = node.evals or {}
+    size = node.aval.size
+    here = (node.level, node.aval.shape)
+    total = sum(evals.values())
+    if len(evals) == 1 and total <= size:
+        return False
+    again = total - (size if here in evals else 0.0)
+    extra = again * (node.cost - READ_COST)
+    store = size * STORE_COST
+    if here not in evals:
+        store += LAUNCH_COST + size * node.cost
+    return extra > store
