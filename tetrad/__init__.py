@@ -68,6 +68,12 @@ from tetrad._src.util.config import disable_jit as disable_jit
 from tetrad._src.util.config import enable_x64 as enable_x64
 from tetrad._src.util.config import numpy_dtype_promotion as numpy_dtype_promotion
 from tetrad._src.util.dtypes import float0 as float0
+from tetrad._src.util.frames import hide_all as _hide_all
 from tetrad.version import __version__ as __version__
 
 DeviceArray = Array
+
+# An exception that leaves a public function loses the frames of our inside.
+for _module in (dlpack, lax, nn, numpy, numpy.linalg, random, tree, tree_util):
+    _hide_all(vars(_module))
+_hide_all(globals())

@@ -31,7 +31,7 @@ from tetrad._src.numpy.index import (
     read,
 )
 from tetrad._src.numpy.promote import broadcast, call, to
-from tetrad._src.util import dtypes
+from tetrad._src.util import dtypes, frames
 
 Combine = Callable[[Any, Any], Any]
 
@@ -207,20 +207,22 @@ def _update(
     options: dict[str, Any],
 ) -> Any:
     name = f"x.at[i].{method}"
-    mode, promises, wrap = _options(options, name)
-    if combine is None and isinstance(values, (list, tuple)):
-        raise TypeError(f"{name} takes an array or a number: write jnp.array({values!r})")
-    v = _in_dtype(operand(values, name, "values"), x, name)
-    mask = _lone_mask(idx, x)
-    if mask is not None and _fits(aval_of(v).shape, x.shape[mask.ndim :]):
-        check_mask(mask, x.shape[: mask.ndim], NAME)
-        new = v if combine is None else combine(x, _spread(v, x.shape))
-        return _masked(x, mask, new)
-    index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
-    _negative_wraps(index, wrap)
-    if _names_window(index):
-        return _window_update(x, index, v, combine, name)
-    return _scattered(x, index, v, scatter, mode, promises, name)
+    try:
+        mode, promises, wrap = _options(options, name)
+        v = _in_dtype(operand(values, name, "values"), x, name)
+        mask = _lone_mask(idx, x)
+        if mask is not None and _fits(aval_of(v).shape, x.shape[mask.ndim :]):
+            check_mask(mask, x.shape[: mask.ndim], NAME)
+            new = v if combine is None else combine(x, _spread(v, x.shape))
+            return _masked(x, mask, new)
+        index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
+        _negative_wraps(index, wrap)
+        if _names_window(index):
+            return _window_update(x, index, v, combine, name)
+        return _scattered(x, index, v, scatter, mode, promises, name)
+    except Exception as error:
+        frames.trim_traceback(error)
+        raise
 
 
 _PROMISES = ("indices_are_sorted", "unique_indices")

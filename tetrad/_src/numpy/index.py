@@ -23,7 +23,7 @@ from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import from_host
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import broadcast_shapes, call
-from tetrad._src.util import errors
+from tetrad._src.util import errors, frames
 from tetrad._src.util.memo import Cache
 
 Shape = tuple[int, ...]
@@ -271,16 +271,20 @@ _first_axis: Cache = Cache("reads of x[i]", limit=4096)
 
 def getitem(x: Any, idx: Any) -> Any:
     """`x[idx]`."""
-    if type(idx) is int and not active():
-        plan = _first_axis.get(x.aval)
-        if plan is None:
-            plan = _plan_first_axis(x.aval)
-        if plan and -plan[3] <= idx < plan[3]:
-            window, squeezed, zeros, n = plan
-            process = STATE.trace.process
-            start = idx + n if idx < 0 else idx
-            return process(squeezed, (process(window, (x, start, *zeros)),))
-    return read(x, parse(idx, x.aval.shape, "x[i]"), None, None)
+    try:
+        if type(idx) is int and not active():
+            plan = _first_axis.get(x.aval)
+            if plan is None:
+                plan = _plan_first_axis(x.aval)
+            if plan and -plan[3] <= idx < plan[3]:
+                window, squeezed, zeros, n = plan
+                process = STATE.trace.process
+                start = idx + n if idx < 0 else idx
+                return process(squeezed, (process(window, (x, start, *zeros)),))
+        return read(x, parse(idx, x.aval.shape, "x[i]"), None, None)
+    except Exception as error:
+        frames.trim_traceback(error)
+        raise
 
 
 def _plan_first_axis(aval: Any) -> Any:

@@ -40,8 +40,14 @@ def attribute(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def install(cls: type = Value) -> None:
-    """Puts the table on `cls`."""
+    """Puts the table on `cls`; errors leave methods without our inner frames."""
     for name, member in TABLE.items():
+        if name in _SELF_TRIMMING:
+            pass
+        elif isinstance(member, property):
+            member = property(frames.hide_frames(member.fget), doc=member.__doc__)  # type: ignore[arg-type]
+        else:
+            member = frames.hide_frames(member)
         setattr(cls, name, member)
 
 
@@ -80,6 +86,9 @@ TABLE["__neg__"] = prefix(elementwise.negative, "-")
 TABLE["__pos__"] = prefix(elementwise.positive, "+")
 TABLE["__abs__"] = prefix(elementwise.absolute, "abs ")
 TABLE["__invert__"] = prefix(logic.bitwise_not, "~")
+
+# What is called most hides inner frames by itself, at no cost while all goes well.
+_SELF_TRIMMING = frozenset([*TABLE, "__getitem__", "at"])
 
 
 @method

@@ -20,6 +20,7 @@ from tetrad._src.numpy.convert import array_like, operand, operands
 from tetrad._src.numpy.promote import call, inexact, joined, named, stretch, to
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
+from tetrad._src.util.frames import trim_traceback
 from tetrad._src.util.memo import Cache
 
 Rule = Callable[[Any], Any]
@@ -110,11 +111,15 @@ class Unary(Function):
         return text + "."
 
     def __call__(self, x: Any, /) -> Any:
-        if isinstance(x, Value):
-            op = self.table.get(x.aval)
-            if op is not None:
-                return STATE.trace.process(op, (x,))
-        return self.slow(x, self.name)
+        try:
+            if isinstance(x, Value):
+                op = self.table.get(x.aval)
+                if op is not None:
+                    return STATE.trace.process(op, (x,))
+            return self.slow(x, self.name)
+        except Exception as error:
+            trim_traceback(error)
+            raise
 
     def slow(self, x: Any, name: str) -> Any:
         given = x
@@ -155,12 +160,16 @@ class Binary(Function):
 
     def __call__(self, x1: Any, x2: Any, /) -> Any:
         try:
-            op = self.pairs.get((x1.aval, x2.aval))
-        except AttributeError:
-            op = None
-        if op is not None:
-            return STATE.trace.process(op, (x1, x2))
-        return self.slow(x1, x2, self.name)
+            try:
+                op = self.pairs.get((x1.aval, x2.aval))
+            except AttributeError:
+                op = None
+            if op is not None:
+                return STATE.trace.process(op, (x1, x2))
+            return self.slow(x1, x2, self.name)
+        except Exception as error:
+            trim_traceback(error)
+            raise
 
     def slow(self, x: Any, y: Any, name: str) -> Any:
         xs = operands(name, (x, y))
@@ -240,22 +249,24 @@ def operator(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
     slow = function.slow
 
     def method(x: Any, y: Any) -> Any:
-        kind = type(y)
-        if kind is float or kind is int:
-            plan = tables[config.x64].get((x.aval, kind))
-            if plan is not None:
-                op, cast = plan
-                return STATE.trace.process(op, (x, y if cast is None else cast(y)))
-        else:
-            try:
-                op = pairs.get((x.aval, y.aval))
-            except AttributeError:
-                op = None
-            if op is not None:
-                return STATE.trace.process(op, (x, y))
-        if not array_like(y):
-            return NotImplemented
-        return slow(x, y, name)
+        try:
+            kind = type(y)
+            if kind is float or kind is int:
+                plan = tables[config.x64].get((x.aval, kind))
+                if plan is not None:
+                    op, cast = plan
+                    return STATE.trace.process(op, (x, y if cast is None else cast(y)))
+            else:
+                try:
+                    op = pairs.get((x.aval, y.aval))
+                except AttributeError:
+                    op = None
+                if op is not None:
+                    return STATE.trace.process(op, (x, y))
+            return slow(x, y, name) if array_like(y) else NotImplemented
+        except Exception as error:
+            trim_traceback(error)
+            raise
 
     method.__doc__ = f"`x {symbol} y`: see `jnp.{function.__name__}`."
     return method
@@ -266,15 +277,17 @@ def reflected(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
     tables, name, slow = function.left, f"x {symbol} y", function.slow
 
     def method(x: Any, y: Any) -> Any:
-        kind = type(y)
-        if kind is float or kind is int:
-            plan = tables[config.x64].get((x.aval, kind))
-            if plan is not None:
-                op, cast = plan
-                return STATE.trace.process(op, (y if cast is None else cast(y), x))
-        if not array_like(y):
-            return NotImplemented
-        return slow(y, x, name)
+        try:
+            kind = type(y)
+            if kind is float or kind is int:
+                plan = tables[config.x64].get((x.aval, kind))
+                if plan is not None:
+                    op, cast = plan
+                    return STATE.trace.process(op, (y if cast is None else cast(y), x))
+            return slow(y, x, name) if array_like(y) else NotImplemented
+        except Exception as error:
+            trim_traceback(error)
+            raise
 
     method.__doc__ = f"`y {symbol} x`: see `jnp.{function.__name__}`."
     return method
@@ -285,10 +298,14 @@ def prefix(function: Unary, symbol: str) -> Callable[[Any], Any]:
     table, slow = function.table, function.slow
 
     def method(x: Any) -> Any:
-        op = table.get(x.aval)
-        if op is not None:
-            return STATE.trace.process(op, (x,))
-        return slow(x, f"{symbol}x")
+        try:
+            op = table.get(x.aval)
+            if op is not None:
+                return STATE.trace.process(op, (x,))
+            return slow(x, f"{symbol}x")
+        except Exception as error:
+            trim_traceback(error)
+            raise
 
     method.__doc__ = f"`{symbol}x`: see `jnp.{function.__name__}`."
     return method

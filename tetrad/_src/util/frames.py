@@ -17,7 +17,7 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -30,6 +30,7 @@ __all__ = [
     "expression_at",
     "format_where",
     "hidden_frames",
+    "hide_all",
     "hide_frames",
     "line_of",
     "source_line",
@@ -220,3 +221,28 @@ def hide_frames(function: Callable[Params, Result]) -> Callable[Params, Result]:
             raise
 
     return cast(Callable[Params, Result], border)
+
+
+_BORDER: Final = hide_frames(_is_ours).__code__  # type: ignore[attr-defined]
+_borders: dict[FunctionType, Callable[..., Any]] = {}
+
+
+def hide_all(namespace: dict[str, Any]) -> None:
+    """Puts borders around the public functions in the namespace of a public module.
+
+    A function that stands in several modules, or under several names, stays one
+    function. It is told where it can be found, so that it can be pickled.
+    """
+    module = namespace["__name__"]
+    for name, member in list(namespace.items()):
+        if name.startswith("_") or type(member) is not FunctionType:
+            continue
+        code = member.__code__
+        if code is _BORDER or not _is_ours(code.co_filename):
+            continue
+        border = _borders.get(member)
+        if border is None:
+            border = _borders[member] = hide_frames(member)
+            border.__module__ = module
+            border.__qualname__ = border.__name__ = name
+        namespace[name] = border
