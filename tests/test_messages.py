@@ -1,0 +1,1270 @@
+"""Users' mistakes and what they are told.
+
+`MISTAKES` are short wrong programs that beginners write. For each, the golden file
+`golden/messages.txt` has the program and the exact message; read it as a whole to judge
+the wording. Beyond the text, every message must name what the user wrote (`shows`), have
+the expected type, use no internal operation's name, and come with at most two frames of
+the library.
+
+To accept changed messages, run with UPDATE_GOLDEN=1 and read the difference.
+"""
+
+from __future__ import annotations
+
+import difflib
+import linecache
+import os
+import pathlib
+import re
+import traceback
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tetrad as jax
+import tetrad.numpy as jnp
+from tetrad import errors, lax, random
+
+GOLDEN = pathlib.Path(__file__).parent / "golden" / "messages.txt"
+PACKAGE = os.path.dirname(jax.__file__) + os.sep
+
+# Words of the inside. Functions of lax may use their own names.
+INTERNAL = re.compile(
+    r"\b(dot_general|broadcast_in_dim|convert_element_type|select_n|expand_dims_p"
+    r"|dynamic_slice(?!_in_dim)|dynamic_update_slice|scatter|gather|iota|reduce_sum"
+    r"|reduce_max|StageTracer|BatchTracer|LinearTracer|JVPTracer|squeeze_p|NoneType"
+    r"|Aval|_src)\b"
+)
+
+
+class Mistake(NamedTuple):
+    """A wrong program. `shows` must be in the message, word for word."""
+
+    title: str
+    program: str
+    error: type[BaseException]
+    shows: tuple[str, ...] = ()
+
+
+def mistake(title: str, program: str, error: type[BaseException], *shows: str) -> Mistake:
+    return Mistake(title, program.strip() + "\n", error, shows)
+
+
+MISTAKES = [
+    # ------------------------------------------------------------------------ shapes
+    mistake(
+        "inner sizes of a product",
+        """
+a = jnp.ones((3, 2))
+b = jnp.ones((3, 2))
+a @ b
+""",
+        TypeError, "a @ b", "a is float32[3,2]", "b is float32[3,2]", "a @ b.T",
+    ),
+    mistake(
+        "a vector on the wrong side",
+        """
+weights = jnp.ones((4, 3))
+x = jnp.ones(4)
+jnp.dot(weights, x)
+""",
+        TypeError, "jnp.dot(weights, x)", "float32[4,3]", "float32[4]", "jnp.dot(x, weights)",
+    ),
+    mistake(
+        "a product with a scalar",
+        """
+a = jnp.ones((3, 2))
+a @ 2
+""",
+        ValueError, "a @ 2", "float32[3,2]", "*",
+    ),
+    mistake(
+        "shapes that do not broadcast",
+        """
+x = jnp.ones((3, 4))
+bias = jnp.ones(3)
+x + bias
+""",
+        ValueError, "x + bias", "x is float32[3,4]", "bias is float32[3]", "bias[:, None]",
+    ),
+    mistake(
+        "shapes that do not broadcast, in a function",
+        """
+image = jnp.ones((28, 28))
+mask = jnp.ones((32, 32))
+jnp.maximum(image, mask)
+""",
+        ValueError, "jnp.maximum(image, mask)", "float32[28,28]", "float32[32,32]",
+    ),
+    mistake(
+        "an update in place with another shape",
+        """
+total = jnp.zeros(3)
+total += jnp.ones(4)
+""",
+        ValueError, "total += jnp.ones(4)", "float32[3]", "float32[4]",
+    ),
+    mistake(
+        "reshape to another size",
+        """
+x = jnp.arange(6)
+x.reshape(4, 2)
+""",
+        TypeError, "x.reshape(4, 2)", "int32[6]", "(4, 2)", "6",
+    ),
+    mistake(
+        "reshape with two unknowns",
+        """
+x = jnp.arange(6)
+jnp.reshape(x, (-1, -1))
+""",
+        ValueError, "jnp.reshape(x, (-1, -1))",
+    ),
+    mistake(
+        "concatenate along an axis where others differ",
+        """
+a = jnp.ones((2, 3))
+b = jnp.ones((2, 4))
+jnp.concatenate([a, b])
+""",
+        TypeError, "jnp.concatenate", "(2, 3)", "(2, 4)", "axis",
+    ),
+    mistake(
+        "concatenate without a list",
+        """
+a = jnp.ones(2)
+b = jnp.ones(2)
+jnp.concatenate(a, b)
+""",
+        TypeError, "jnp.concatenate", "[a, b]",
+    ),
+    mistake(
+        "stack arrays of different shapes",
+        """
+a = jnp.ones(3)
+b = jnp.ones(4)
+jnp.stack([a, b])
+""",
+        ValueError, "jnp.stack", "(3,)", "(4,)",
+    ),
+    mistake(
+        "where with shapes that do not broadcast",
+        """
+mask = jnp.array([True, False])
+a = jnp.ones(3)
+jnp.where(mask, a, 0)
+""",
+        ValueError, "jnp.where(mask, a, 0)", "bool[2]", "float32[3]",
+    ),
+    mistake(
+        "broadcast_to a smaller shape",
+        """
+x = jnp.ones((2, 3))
+jnp.broadcast_to(x, (3, 2))
+""",
+        ValueError, "jnp.broadcast_to(x, (3, 2))", "float32[2,3]", "(3, 2)",
+    ),
+    mistake(
+        "einsum with too many letters",
+        """
+a = jnp.ones((2, 3))
+jnp.einsum("ijk->i", a)
+""",
+        ValueError, "jnp.einsum", "ijk", "float32[2,3]",
+    ),
+    mistake(
+        "einsum with sizes that differ",
+        """
+a = jnp.ones((2, 3))
+b = jnp.ones((4, 5))
+jnp.einsum("ij,jk->ik", a, b)
+""",
+        ValueError, "jnp.einsum", "'j'", "3", "4",
+    ),
+    mistake(
+        "set with a value of the wrong shape",
+        """
+x = jnp.zeros((4, 3))
+row = jnp.ones(4)
+x.at[0].set(row)
+""",
+        ValueError, "x.at[0].set(row)", "float32[4]", "(3,)",
+    ),
+    mistake(
+        "zeros with separate extents",
+        """
+jnp.zeros(3, 4)
+""",
+        TypeError, "jnp.zeros(3, 4)", "jnp.zeros((3, 4))",
+    ),
+    mistake(
+        "a negative extent",
+        """
+n = -1
+jnp.ones((n, 2))
+""",
+        ValueError, "jnp.ones", "-1",
+    ),
+    mistake(
+        "a shape with a float",
+        """
+n = 10
+jnp.zeros(n / 2)
+""",
+        TypeError, "jnp.zeros", "5.0", "//",
+    ),
+    mistake(
+        "split into unequal parts",
+        """
+x = jnp.arange(7)
+jnp.split(x, 3)
+""",
+        ValueError, "jnp.split(x, 3)", "7", "jnp.array_split",
+    ),
+    # ------------------------------------------------------------------------ dtypes
+    mistake(
+        "a misspelt dtype",
+        """
+jnp.ones(3, dtype="flaot32")
+""",
+        TypeError, "flaot32", "float32",
+    ),
+    mistake(
+        "an array of text",
+        """
+jnp.array(["cat", "dog"])
+""",
+        TypeError, "jnp.array", "cat",
+    ),
+    mistake(
+        "ragged rows",
+        """
+jnp.array([[1, 2], [3]])
+""",
+        ValueError, "jnp.array", "[2, 1]",
+    ),
+    mistake(
+        "None among numbers",
+        """
+jnp.array([1.0, None])
+""",
+        TypeError, "jnp.array", "None", "jnp.nan",
+    ),
+    mistake(
+        "an integer that does not fit",
+        """
+jnp.array([300], dtype=jnp.uint8)
+""",
+        OverflowError, "300", "uint8",
+    ),
+    mistake(
+        "an integer that does not fit the other operand",
+        """
+x = jnp.ones(2, jnp.uint8)
+x + 1000
+""",
+        OverflowError, "x + 1000", "1000", "uint8",
+    ),
+    mistake(
+        "bits of floats",
+        """
+x = jnp.ones(3)
+(x > 0) & x
+""",
+        TypeError, "(x > 0) & x", "float32[3]",
+    ),
+    mistake(
+        "two comparisons without parentheses",
+        """
+x = jnp.arange(3.0)
+x > 0 & x < 2
+""",
+        TypeError, "0 & x", "float32[3]", "(",
+    ),
+    mistake(
+        "a chained comparison",
+        """
+x = jnp.arange(3.0)
+0 < x < 2
+""",
+        ValueError, "0 < x < 2", "&",
+    ),
+    mistake(
+        "order of complex numbers",
+        """
+z = jnp.ones(2, complex)
+jnp.floor(z)
+""",
+        TypeError, "jnp.floor(z)", "complex64[2]",
+    ),
+    mistake(
+        "not on an array",
+        """
+x = jnp.arange(3.0)
+not x
+""",
+        ValueError, "not x", "float32[3]", "jnp.logical_not",
+    ),
+    mistake(
+        "if on an array",
+        """
+x = jnp.arange(3.0)
+if x > 0:
+    x = -x
+""",
+        ValueError, "x > 0", "bool[3]", "jnp.any", "jnp.where",
+    ),
+    mistake(
+        "float() of many elements",
+        """
+losses = jnp.arange(3.0)
+float(losses)
+""",
+        TypeError, "float(losses)", "float32[3]",
+    ),
+    mistake(
+        "text added to an array",
+        """
+x = jnp.arange(3.0)
+x + "1"
+""",
+        TypeError, "x + \"1\"", "str",
+    ),
+    mistake(
+        "a list added to an array",
+        """
+x = jnp.arange(3.0)
+x + [1.0, 2.0, 3.0]
+""",
+        TypeError, "x + [1.0, 2.0, 3.0]", "jnp.array([1.0, 2.0, 3.0])",
+    ),
+    mistake(
+        "None times an array",
+        """
+x = jnp.arange(3.0)
+scale = None
+x * scale
+""",
+        TypeError, "x * scale", "None",
+    ),
+    mistake(
+        "a list where an array is needed",
+        """
+jnp.sum([1, 2])
+""",
+        TypeError, "jnp.sum", "jnp.array([1, 2])",
+    ),
+    mistake(
+        "several numbers where an array is needed",
+        """
+a, b = 1.0, 2.0
+jnp.max(a, b)
+""",
+        TypeError, "jnp.max", "axis", "jnp.maximum(a, b)",
+    ),
+    # -------------------------------------------------------------------------- axes
+    mistake(
+        "an axis that does not exist",
+        """
+x = jnp.ones((2, 3))
+x.sum(axis=5)
+""",
+        ValueError, "x.sum(axis=5)", "axis=5", "float32[2,3]",
+    ),
+    mistake(
+        "an axis twice",
+        """
+x = jnp.ones((2, 3))
+jnp.mean(x, axis=(1, -1))
+""",
+        ValueError, "jnp.mean", "(1, -1)", "twice",
+    ),
+    mistake(
+        "transpose with too few axes",
+        """
+x = jnp.ones((2, 3, 4))
+jnp.transpose(x, (1, 0))
+""",
+        ValueError, "jnp.transpose(x, (1, 0))", "float32[2,3,4]", "(1, 0)",
+    ),
+    mistake(
+        "squeeze of an axis that is not 1",
+        """
+x = jnp.ones((2, 1))
+x.squeeze(0)
+""",
+        ValueError, "x.squeeze(0)", "(2, 1)",
+    ),
+    mistake(
+        "expand_dims too far",
+        """
+x = jnp.ones(3)
+jnp.expand_dims(x, 4)
+""",
+        ValueError, "jnp.expand_dims(x, 4)", "4",
+    ),
+    mistake(
+        "moveaxis of an axis that does not exist",
+        """
+x = jnp.ones((2, 3))
+jnp.moveaxis(x, 0, 2)
+""",
+        ValueError, "jnp.moveaxis(x, 0, 2)", "destination",
+    ),
+    mistake(
+        "an axis given as text",
+        """
+x = jnp.ones((2, 3))
+x.sum(axis="rows")
+""",
+        TypeError, "x.sum", "'rows'",
+    ),
+    # ----------------------------------------------------------------------- indices
+    mistake(
+        "an index out of range",
+        """
+x = jnp.arange(3)
+x[3]
+""",
+        IndexError, "x[3]", "3", "int32[3]",
+    ),
+    mistake(
+        "too many indices",
+        """
+x = jnp.arange(3)
+x[0, 1]
+""",
+        IndexError, "x[0, 1]", "2", "int32[3]",
+    ),
+    mistake(
+        "a float as index",
+        """
+x = jnp.arange(10)
+x[len(x) / 2]
+""",
+        TypeError, "x[len(x) / 2]", "5.0", "//",
+    ),
+    mistake(
+        "an array of floats as index",
+        """
+x = jnp.arange(10)
+i = jnp.array([1.0, 2.0])
+x[i]
+""",
+        TypeError, "x[i]", "float32[2]", "astype(int)",
+    ),
+    mistake(
+        "text as index",
+        """
+params = jnp.arange(3)
+params["w"]
+""",
+        TypeError, 'params["w"]', "int32[3]",
+    ),
+    mistake(
+        "a list as index",
+        """
+x = jnp.arange(3)
+x[[0, 1]]
+""",
+        TypeError, "x[[0, 1]]", "x[jnp.array([0, 1])]",
+    ),
+    mistake(
+        "a mask of another shape",
+        """
+x = jnp.arange(3)
+mask = jnp.array([True, False])
+x[mask]
+""",
+        IndexError, "x[mask]", "bool[2]", "int32[3]",
+    ),
+    mistake(
+        "assignment to an element",
+        """
+x = jnp.zeros(3)
+x[0] = 1
+""",
+        TypeError, "x = x.at[0].set(1)",
+    ),
+    mistake(
+        "addition to a slice",
+        """
+grid = jnp.zeros((4, 4))
+grid[1:3, 0] += 2.0
+""",
+        TypeError, "grid = grid.at[1:3, 0].add(2.0)",
+    ),
+    mistake(
+        "deletion of an element",
+        """
+x = jnp.zeros(3)
+del x[0]
+""",
+        TypeError, "del x[0]", "jnp.delete(x, 0)",
+    ),
+    mistake(
+        "calling an update without an index",
+        """
+x = jnp.zeros(3)
+x.at.set(1.0)
+""",
+        TypeError, "x.at[", "[:]",
+    ),
+    mistake(
+        "iterating over a scalar",
+        """
+total = jnp.float32(3)
+for part in total:
+    pass
+""",
+        TypeError, "total", "float32[]",
+    ),
+    mistake(
+        "an array as a dictionary key",
+        """
+x = jnp.arange(3)
+{x: 1}
+""",
+        TypeError, "{x: 1}", "int32[3]",
+    ),
+    # ------------------------------------------------------------------------- trees
+    mistake(
+        "tree.map over different structures",
+        """
+params = {"w": jnp.ones(2), "b": jnp.ones(1)}
+grads = {"w": jnp.ones(2)}
+jax.tree.map(lambda p, g: p - g, params, grads)
+""",
+        ValueError, "tree.map", "'b'",
+    ),
+    mistake(
+        "tree.map over a list and a tuple",
+        """
+jax.tree.map(lambda a, b: a + b, [1, 2], (1, 2))
+""",
+        ValueError, "tree.map", "list", "tuple",
+    ),
+    mistake(
+        "in_axes with another structure than the argument",
+        """
+params = {"w": jnp.ones((3, 2)), "b": jnp.ones(3)}
+jax.vmap(lambda p, x: p["w"] * x, in_axes=({"w": 0}, None))(params, 1.0)
+""",
+        ValueError, "in_axes", "'b'",
+    ),
+    mistake(
+        "out_axes with another structure than the result",
+        """
+def f(x):
+    return x, x
+
+jax.vmap(f, out_axes=(0, 0, 0))(jnp.ones(3))
+""",
+        ValueError, "out_axes", "3", "2",
+    ),
+    mistake(
+        "a result that is no array",
+        """
+@jax.jit
+def f(x):
+    return {"value": x, "name": "loss"}
+
+f(1.0)
+""",
+        TypeError, "f", "['name']", "'loss'",
+    ),
+    # --------------------------------------------------------------------------- jit
+    mistake(
+        "a static argument without a hash",
+        """
+def f(x, sizes):
+    return x * sum(sizes)
+
+jax.jit(f, static_argnums=1)(1.0, [1, 2])
+""",
+        ValueError, "`sizes`", "`f`", "list", "tuple",
+    ),
+    mistake(
+        "static_argnums out of range",
+        """
+def f(x, n):
+    return x * n
+
+jax.jit(f, static_argnums=2)
+""",
+        ValueError, "static_argnums=2", "`f`", "2",
+    ),
+    mistake(
+        "static_argnames misspelt",
+        """
+def f(x, size):
+    return x * size
+
+jax.jit(f, static_argnames="sizes")
+""",
+        ValueError, "'sizes'", "`f`", "size",
+    ),
+    mistake(
+        "an object as argument of a jitted function",
+        """
+class Model:
+    pass
+
+@jax.jit
+def predict(model, x):
+    return x
+
+predict(Model(), 1.0)
+""",
+        TypeError, "`model`", "predict", "Model", "static_argnames",
+    ),
+    mistake(
+        "if on a traced value",
+        """
+@jax.jit
+def f(x):
+    if x > 0:
+        return x
+    return -x
+
+f(1.0)
+""",
+        errors.TracerBoolConversionError, "x > 0", "jnp.where(x > 0, x, -x)",
+    ),
+    mistake(
+        "a conditional expression on a traced value",
+        """
+@jax.jit
+def f(a):
+    return a if a > 0 else -a
+
+f(1.0)
+""",
+        errors.TracerBoolConversionError, "a > 0", "jnp.where(a > 0, a, -a)",
+    ),
+    mistake(
+        "and between traced values",
+        """
+@jax.jit
+def f(x):
+    return x > 0 and x < 1
+
+f(0.5)
+""",
+        errors.TracerBoolConversionError, "x > 0", "(x > 0) & (x < 1)",
+    ),
+    mistake(
+        "while on a traced value",
+        """
+@jax.jit
+def f(x):
+    while x < 10:
+        x = x * 2
+    return x
+
+f(1.0)
+""",
+        errors.TracerBoolConversionError, "x < 10", "lax.while_loop",
+    ),
+    mistake(
+        "assert on a traced value",
+        """
+@jax.jit
+def f(x):
+    assert x > 0
+    return x
+
+f(1.0)
+""",
+        errors.TracerBoolConversionError, "assert x > 0",
+    ),
+    mistake(
+        "range of a traced value",
+        """
+@jax.jit
+def f(x, n):
+    for i in range(n):
+        x = x + i
+    return x
+
+f(1.0, 3)
+""",
+        errors.TracerIntegerConversionError, "range(n)", "fori_loop", "`n`",
+    ),
+    mistake(
+        "a list indexed by a traced value",
+        """
+table = [1.0, 2.0]
+
+@jax.jit
+def f(i):
+    return table[i]
+
+f(1)
+""",
+        errors.TracerIntegerConversionError, "table[i]", "jnp.array(table)[i]",
+    ),
+    mistake(
+        "int of a traced value",
+        """
+@jax.jit
+def f(x):
+    return jnp.ones(3)[int(x)]
+
+f(1.0)
+""",
+        errors.ConcretizationTypeError, "int(x)", "x.astype(int)",
+    ),
+    mistake(
+        "float of a traced value",
+        """
+@jax.jit
+def f(x):
+    return float(x) + 1
+
+f(1.0)
+""",
+        errors.ConcretizationTypeError, "float(x)",
+    ),
+    mistake(
+        "NumPy on a traced value",
+        """
+@jax.jit
+def f(x):
+    return np.sin(x)
+
+f(1.0)
+""",
+        errors.TracerArrayConversionError, "np.sin(x)", "jnp.sin(x)",
+    ),
+    mistake(
+        "a shape from a traced value",
+        """
+@jax.jit
+def f(n):
+    return jnp.zeros(n)
+
+f(3)
+""",
+        errors.ConcretizationTypeError, "jnp.zeros(n)", "`n`", "static",
+    ),
+    mistake(
+        "a slice with traced ends",
+        """
+@jax.jit
+def f(x, n):
+    return x[:n]
+
+f(jnp.arange(5), 3)
+""",
+        IndexError, "x[:n]", "`n`", "dynamic_slice_in_dim",
+    ),
+    mistake(
+        "a traced mask as index",
+        """
+@jax.jit
+def f(x):
+    return x[x > 0].sum()
+
+f(jnp.arange(3.0))
+""",
+        errors.NonConcreteBooleanIndexError, "x[x > 0]", "jnp.where(x > 0, x, 0)",
+    ),
+    mistake(
+        "a leak through a list",
+        """
+seen = []
+
+@jax.jit
+def f(x):
+    y = x * 2
+    seen.append(y)
+    return y
+
+f(1.0)
+seen[0] + 1
+""",
+        errors.UnexpectedTracerError, "seen[0]", "float32[]", "`f`",
+    ),
+    mistake(
+        "a leak through an attribute",
+        """
+class Layer:
+    def __call__(self, x):
+        self.cache = x * 2
+        return x
+
+layer = Layer()
+jax.jit(lambda x: layer(x))(1.0)
+layer.cache + 1
+""",
+        errors.UnexpectedTracerError, "Layer", "cache",
+    ),
+    mistake(
+        "a leak through a global",
+        """
+state = jnp.zeros(3)
+
+@jax.jit
+def step(x):
+    global state
+    state = state + x
+    return x
+
+step(1.0)
+jnp.sum(state)
+""",
+        errors.UnexpectedTracerError, "'state'", "float32[3]", "`step`",
+    ),
+    mistake(
+        "jit of a result",
+        """
+def f(x):
+    return x
+
+jax.jit(f(jnp.ones(3)))
+""",
+        TypeError, "jit(f)(x)",
+    ),
+    mistake(
+        "a missing argument of a jitted function",
+        """
+@jax.jit
+def f(x, y):
+    return x + y
+
+f(1.0)
+""",
+        TypeError, "f()", "'y'",
+    ),
+    # -------------------------------------------------------------------------- vmap
+    mistake(
+        "vmap over axes of different sizes",
+        """
+def f(x, y):
+    return x * y
+
+jax.vmap(f)(jnp.ones(3), jnp.ones(4))
+""",
+        ValueError, "x", "y", "float32[3]", "float32[4]", "in_axes",
+    ),
+    mistake(
+        "vmap with too few in_axes",
+        """
+def f(x, y):
+    return x * y
+
+jax.vmap(f, in_axes=(0,))(jnp.ones(3), jnp.ones(3))
+""",
+        ValueError, "in_axes=(0,)", "`f`", "in_axes=(0, 0)",
+    ),
+    mistake(
+        "vmap over an axis that does not exist",
+        """
+def f(x, y):
+    return x * y
+
+jax.vmap(f, in_axes=(0, 1))(jnp.ones(3), jnp.ones(3))
+""",
+        ValueError, "y", "float32[3]", "in_axes",
+    ),
+    mistake(
+        "vmap over nothing",
+        """
+jax.vmap(lambda x: x, in_axes=None)(jnp.ones(3))
+""",
+        ValueError, "in_axes=None", "axis_size",
+    ),
+    mistake(
+        "vmap over a number",
+        """
+def f(x, y):
+    return x * y
+
+jax.vmap(f)(jnp.ones(3), 2.0)
+""",
+        ValueError, "y", "in_axes=(0, None)",
+    ),
+    mistake(
+        "vmap over a list of text",
+        """
+jax.vmap(lambda name: name)(["a", "b"])
+""",
+        TypeError, "name", "'a'",
+    ),
+    mistake(
+        "shapes inside vmap",
+        """
+w = jnp.ones((4, 3))
+xs = jnp.ones((8, 5))
+jax.vmap(lambda x: w @ x)(xs)
+""",
+        TypeError, "w @ x", "w is float32[4,3]", "x is float32[5]",
+    ),
+    mistake(
+        "out_axes of None for a mapped result",
+        """
+jax.vmap(lambda x: 2 * x, out_axes=None)(jnp.ones(3))
+""",
+        ValueError, "out_axes=None",
+    ),
+    mistake(
+        "if inside vmap",
+        """
+def relu(x):
+    return x if x > 0 else 0.0
+
+jax.vmap(relu)(jnp.arange(3.0))
+""",
+        errors.TracerBoolConversionError, "vmap", "jnp.where(x > 0, x, 0.0)",
+    ),
+    # -------------------------------------------------------------------------- grad
+    mistake(
+        "the gradient of several numbers",
+        """
+def f(x):
+    return x**2
+
+jax.grad(f)(jnp.arange(3.0))
+""",
+        TypeError, "`f`", "float32[3]", "sum()", "jacrev",
+    ),
+    mistake(
+        "the gradient at an integer",
+        """
+def f(x):
+    return x**2.0
+
+jax.grad(f)(3)
+""",
+        TypeError, "`x`", "`f`", "3", "3.0",
+    ),
+    mistake(
+        "argnums beyond the arguments",
+        """
+def f(x):
+    return x**2
+
+jax.grad(f, argnums=1)(1.0)
+""",
+        ValueError, "argnums=1", "`f`",
+    ),
+    mistake(
+        "has_aux forgotten",
+        """
+def loss(w):
+    return w**2, {"w": w}
+
+jax.grad(loss)(1.0)
+""",
+        TypeError, "`loss`", "has_aux=True",
+    ),
+    mistake(
+        "has_aux without a pair",
+        """
+def loss(w):
+    return w**2
+
+jax.grad(loss, has_aux=True)(1.0)
+""",
+        TypeError, "`loss`", "has_aux=True", "(value, aux)",
+    ),
+    mistake(
+        "the gradient of a result",
+        """
+def f(x):
+    return x**2
+
+jax.grad(f(3.0))
+""",
+        TypeError, "grad(f)(x)",
+    ),
+    mistake(
+        "the gradient of a function without result",
+        """
+def f(x):
+    x**2
+
+jax.grad(f)(1.0)
+""",
+        TypeError, "`f`", "None", "return",
+    ),
+    mistake(
+        "the gradient of a count",
+        """
+def accuracy(x):
+    return jnp.sum(x > 0)
+
+jax.grad(accuracy)(jnp.arange(3.0))
+""",
+        TypeError, "`accuracy`", "int32[]",
+    ),
+    mistake(
+        "float inside grad",
+        """
+def f(x):
+    return float(x) ** 2
+
+jax.grad(f)(1.0)
+""",
+        errors.ConcretizationTypeError, "float(x)", "grad",
+    ),
+    mistake(
+        "a tangent of another shape",
+        """
+jax.jvp(jnp.sin, (jnp.ones(3),), (jnp.ones(2),))
+""",
+        TypeError, "float32[3]", "float32[2]",
+    ),
+    mistake(
+        "a jvp without tuples",
+        """
+jax.jvp(jnp.sin, 1.0, 1.0)
+""",
+        TypeError, "primals", "(1.0,)",
+    ),
+    # ------------------------------------------------------------------------ random
+    mistake(
+        "a seed instead of a key",
+        """
+random.normal(0, (3,))
+""",
+        TypeError, "random.normal", "random.key(0)",
+    ),
+    mistake(
+        "a shape instead of a key",
+        """
+random.uniform((3, 2))
+""",
+        TypeError, "random.uniform", "key", "(3, 2)",
+    ),
+    mistake(
+        "a seed with fractions",
+        """
+random.key(1.5)
+""",
+        TypeError, "random.key", "1.5",
+    ),
+    mistake(
+        "a shape with a fraction",
+        """
+key = random.key(0)
+random.normal(key, (2.5,))
+""",
+        TypeError, "random.normal", "2.5",
+    ),
+    mistake(
+        "several keys where one is needed",
+        """
+keys = random.split(random.key(0), 3)
+random.normal(keys, (2,))
+""",
+        ValueError, "random.normal", "(3,)", "vmap",
+    ),
+    mistake(
+        "an array of another kind as key",
+        """
+random.normal(jnp.ones(2), (3,))
+""",
+        TypeError, "random.normal", "float32[2]", "random.key",
+    ),
+    # ----------------------------------------------------------------------- devices
+    mistake(
+        "a donated array",
+        """
+step = jax.jit(lambda x: x + 1, donate_argnums=0)
+state = jnp.zeros(3)
+new = step(state)
+state + 1
+""",
+        RuntimeError, "donated", "float32[3]",
+    ),
+    mistake(
+        "a deleted array",
+        """
+x = jnp.zeros(3)
+x.delete()
+print(x)
+""",
+        RuntimeError, "deleted", "float32[3]",
+    ),
+    mistake(
+        "a device that does not exist",
+        """
+jax.devices("gpuu")
+""",
+        RuntimeError, "gpuu", "cpu",
+    ),
+    mistake(
+        "a device given by name",
+        """
+jax.device_put(jnp.ones(3), "cpu")
+""",
+        ValueError, "'cpu'", 'jax.devices("cpu")[0]',
+    ),
+    mistake(
+        "a setting that does not exist",
+        """
+jax.config.update("jax_enable_x65", True)
+""",
+        AttributeError, "jax_enable_x65", "jax_enable_x64",
+    ),
+    mistake(
+        "a function that does not exist",
+        """
+x = jnp.ones(3)
+x.fill(2.0)
+""",
+        AttributeError, "fill",
+    ),
+]
+
+# Messages that are not as good as they should be yet.
+UNFINISHED = {
+    "a vector on the wrong side",
+    "reshape with two unknowns",
+    "concatenate along an axis where others differ",
+    "concatenate without a list",
+    "stack arrays of different shapes",
+    "einsum with too many letters",
+    "einsum with sizes that differ",
+    "zeros with separate extents",
+    "a shape with a float",
+    "an integer that does not fit the other operand",
+    "a chained comparison",
+    "not on an array",
+    "if on an array",
+    "float() of many elements",
+    "text added to an array",
+    "a list added to an array",
+    "None times an array",
+    "several numbers where an array is needed",
+    "an axis that does not exist",
+    "transpose with too few axes",
+    "squeeze of an axis that is not 1",
+    "expand_dims too far",
+    "moveaxis of an axis that does not exist",
+    "an index out of range",
+    "too many indices",
+    "a float as index",
+    "text as index",
+    "a list as index",
+    "a mask of another shape",
+    "deletion of an element",
+    "calling an update without an index",
+    "iterating over a scalar",
+    "an array as a dictionary key",
+    "static_argnums out of range",
+    "if on a traced value",
+    "a conditional expression on a traced value",
+    "and between traced values",
+    "assert on a traced value",
+    "range of a traced value",
+    "NumPy on a traced value",
+    "a shape from a traced value",
+    "a slice with traced ends",
+    "a traced mask as index",
+    "a leak through a list",
+    "a leak through an attribute",
+    "a leak through a global",
+    "vmap over axes of different sizes",
+    "vmap over an axis that does not exist",
+    "if inside vmap",
+    "the gradient at an integer",
+    "argnums beyond the arguments",
+    "has_aux without a pair",
+    "the gradient of a function without result",
+    "a tangent of another shape",
+    "a jvp without tuples",
+    "a seed instead of a key",
+    "a shape with a fraction",
+    "a deleted array",
+    "a device given by name",
+    "a setting that does not exist",
+}
+MISTAKES = [m for m in MISTAKES if m.title not in UNFINISHED]
+
+
+# ------------------------------------------------------------------------ the machinery
+
+
+class Told(NamedTuple):
+    """What a user sees of a mistake."""
+
+    error: BaseException
+    frames: list[traceback.FrameSummary]
+
+    @property
+    def ours(self) -> list[traceback.FrameSummary]:
+        return [f for f in self.frames if f.filename.startswith(PACKAGE)]
+
+
+def file_name(mistake: Mistake) -> str:
+    return re.sub(r"\W+", "_", mistake.title) + ".py"
+
+
+def run(mistake: Mistake) -> Told | None:
+    """Runs the program as a file of its own, whose source can be read."""
+    name = file_name(mistake)
+    lines = mistake.program.splitlines(keepends=True)
+    linecache.cache[name] = (len(mistake.program), None, lines, name)
+    names: dict[str, Any] = {
+        "jax": jax, "jnp": jnp, "np": np, "lax": lax, "random": random,
+        "__name__": "program",
+    }  # fmt: skip
+    try:
+        exec(compile(mistake.program, name, "exec"), names)
+    except BaseException as error:
+        shown = [
+            f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__
+        ]
+        return Told(error, shown)
+    return None
+
+
+def message(error: BaseException) -> str:
+    notes = getattr(error, "__notes__", [])
+    return "\n".join([str(error), *notes])
+
+
+def page(mistake: Mistake, told: Told | None) -> str:
+    """The mistake as it stands in the golden file."""
+    if told is None:
+        return f"## {mistake.title}\n\n{mistake.program}\n(no error)\n"
+    kind = type(told.error).__name__
+    return f"## {mistake.title}\n\n{mistake.program}\n{kind}: {message(told.error)}\n"
+
+
+def golden_pages() -> dict[str, str]:
+    text = GOLDEN.read_text(encoding="utf-8") if GOLDEN.exists() else ""
+    parts = text.split("\n## ")[1:]
+    pages = ["## " + part.rstrip("\n") + "\n" for part in parts]
+    return {p.splitlines()[0][3:]: p for p in pages}
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, str]:
+    if os.environ.get("UPDATE_GOLDEN"):
+        pages = [page(m, run(m)) for m in MISTAKES]
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text("# Mistakes and messages\n\n" + "\n".join(pages), "utf-8")
+    return golden_pages()
+
+
+@pytest.mark.parametrize("case", MISTAKES, ids=[file_name(m)[:-3] for m in MISTAKES])
+def test_message(case: Mistake, golden: dict[str, str]) -> None:
+    told = run(case)
+    assert told is not None, "no error"
+    assert isinstance(told.error, case.error), type(told.error)
+    text = message(told.error)
+    missing = [words for words in case.shows if words not in text]
+    assert not missing, f"the message does not show {missing}:\n{text}"
+    found = INTERNAL.search(text)
+    assert found is None, f"the message speaks of {found and found[0]}:\n{text}"
+    assert len(told.ours) <= 2, told.ours
+    assert told.frames[-1 - len(told.ours)].filename == file_name(case)
+    got, wanted = page(case, told), golden.get(case.title, "")
+    assert got == wanted, "\n".join(
+        difflib.unified_diff(wanted.splitlines(), got.splitlines(), lineterm="")
+    )
