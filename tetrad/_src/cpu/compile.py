@@ -153,13 +153,19 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     return program
 
 
+_structs: Cache = Cache("formats of runs", limit=1024)
+
+
 def _fields(plan: Plan, memory: Memory) -> struct.Struct:
     count = memory.arena_slot + bool(memory.arena)
-    parts = [f"={count}q" if count else "="]
+    text = f"={count}q" if count else "="
     for position in range(plan.inputs):
         if plan.by_value[position]:
-            parts.append(scalar_format(plan.avals[position].dtype))
-    return struct.Struct("".join(parts))
+            text += scalar_format(plan.avals[position].dtype)
+    found = _structs.get(text)
+    if found is None:
+        found = _structs.setdefault(text, struct.Struct(text))
+    return found  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------- steps to launches

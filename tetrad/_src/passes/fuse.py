@@ -169,13 +169,16 @@ class _Placer(Puller):
         ins = made[0].ins
         space = ins[0].aval.shape
         axes: Shape = eqn.op.axes  # type: ignore[attr-defined]
-        inner = tree(space, axes).inner if tree(space, axes).kind is ROWS else ()
+        form = tree(space, axes)
+        inner = form.inner if form.kind is ROWS else ()
         if self.graph.moved and len(inner) > 1:
             for x in ins:
                 if not all([collapses(s, space, inner) for s in x.layouts]):
                     self.place_now(x)
         joined = Node(ins[0].aval, MAP, eqn.op, ins)
-        joined.layouts = sum([x.layouts for x in ins], ())
+        joined.layouts = ins[0].layouts
+        for x in ins[1:]:
+            joined.layouts += x.layouts
         self.settle(joined)
         step = self.kernel(space, joined, axes, inner)
         kernel = self.steps[step]

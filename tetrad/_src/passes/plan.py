@@ -103,9 +103,11 @@ def allocate(plan: Plan, scratch: Sequence[Sequence[int]]) -> Memory:
         slot += 1
     memory.arena_slot = slot
     memory.donors = [None] * len(plan.outs)
+    if len(plan.steps) == 1 and not plan.inputs:
+        return memory
     lives = Lives(plan)
     shared = _share(plan, lives, memory)
-    if len(shared) or any(scratch):
+    if shared or any(scratch):
         _pack(plan, lives, memory, shared, scratch)
     return memory
 
@@ -118,8 +120,8 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
     """
     root: dict[int, int] = {}
     output = {value: j for j, value in enumerate(plan.outs)}
-    given: set[int] = set()  # values whose memory a later one has
-    housed: set[int] = set()  # values that live in an earlier one's memory
+    taken: set[int] = set()
+    offers: list[tuple[int, int, int]] = []
 
     def find(value: int) -> int:
         while value in root:
@@ -128,17 +130,17 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
 
     for number, step in enumerate(plan.steps):
         for source, target in _candidates(plan, step):
-            if lives.last[source] > number or source in given or target in housed:
+            if lives.last[source] > number or lives.first[target] != number:
                 continue
             if source < plan.inputs:
+                offers.append((number, source, target))
                 continue
-            if source in output or lives.first[target] != number:
+            if source in taken or target in taken or source in output:
                 continue
-            if find(source) == find(target):
-                continue
-            root[find(source)] = find(target)
-            given.add(source)
-            housed.add(target)
+            if find(source) != find(target):
+                root[find(source)] = find(target)
+                taken.add(source)
+                taken.add(target)
     groups: dict[int, list[int]] = {}
     for value in range(plan.inputs, len(plan.avals)):
         top = find(value)
@@ -146,7 +148,14 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
             memory.slots[value] = memory.slots[top]
         else:
             groups.setdefault(top, []).append(value)
-    _offer_inputs(plan, lives, memory, root, output)
+    for number, source, target in offers:
+        j = output.get(find(target))
+        if j is None or memory.donors[j] is not None:
+            continue
+        if memory.slots[source] in memory.donors:
+            continue
+        if _starts_here(plan, lives, root, find(target), number):
+            memory.donors[j] = memory.slots[source]
     return groups
 
 
@@ -163,39 +172,13 @@ def _starts_here(
     return True
 
 
-def _offer_inputs(
-    plan: Plan,
-    lives: Lives,
-    memory: Memory,
-    root: dict[int, int],
-    output: dict[int, int],
-) -> None:
-    """Finds the input that each output may take over."""
-    for number, step in enumerate(plan.steps):
-        for source, target in _candidates(plan, step):
-            if source >= plan.inputs or lives.last[source] > number:
-                continue
-            if memory.slots[source] in memory.donors:
-                continue
-            top = target
-            while top in root:
-                top = root[top]
-            j = output.get(top)
-            if j is None or memory.donors[j] is not None:
-                continue
-            if lives.first[target] == number and _starts_here(
-                plan, lives, root, top, number
-            ):
-                memory.donors[j] = memory.slots[source]
-
-
 def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:
     """(source, target) pairs such that `step` may write target over source."""
     if type(step) is Copy:
         if step.source < plan.inputs and plan.by_value[step.source]:
             return []
         return [(step.source, step.target)]
-    if type(step) is not Kernel or step.ragged or step.scatters:
+    if type(step) is not Kernel or not step.writes or step.ragged or step.scatters:
         return []
     avals = plan.avals
     dense = None

@@ -18,7 +18,8 @@ from tetrad._src.core.stage import restage
 RULES = ("scalar", "restride", "coordinates", "regions", "point", "step", "kernel")
 ROUNDS = 64  # expansions inside expansions
 
-_computable: dict[type, bool] = {}
+NEVER, PERHAPS, ALWAYS = range(3)
+_improve: dict[Any, int] = {}  # of an operation, or the class of a call
 
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
@@ -31,35 +32,33 @@ def simplify(jaxpr: Jaxpr) -> Jaxpr:
             break
         jaxpr = smaller
     if len(jaxpr.eqns) > 1:
-        jaxpr = _once(jaxpr)
-        jaxpr = _needed(jaxpr)
+        jaxpr = _needed(_once(jaxpr))
     return jaxpr
 
 
 def computable(op: Op) -> bool:
     """Whether the machine has a rule for the operation itself."""
-    cls = type(op)
-    found = _computable.get(cls)
-    if found is None:
-        if op.kind is Kind.CALL:
-            found = not getattr(op, "inlined", False) and op.expand is None
-        else:
-            found = any([getattr(op, rule) is not None for rule in RULES])
-            found = found or op.expand is None
-        _computable[cls] = found
-    return found
+    if op.kind is Kind.CALL:
+        return not getattr(op, "inlined", False) and op.expand is None
+    return op.expand is None or any([getattr(op, rule) is not None for rule in RULES])
 
 
 def _improvable(eqn: Eqn) -> bool:
+    """Whether a rule may replace the equation."""
     op = eqn.op
-    if not computable(op):
-        return True
-    if op.simplify is None or not eqn.outs:
+    key = type(op) if op.kind is Kind.CALL else op
+    how = _improve.get(key)
+    if how is None:
+        how = ALWAYS if not computable(op) else NEVER if op.simplify is None else PERHAPS
+        _improve[key] = how
+    if how != PERHAPS:
+        return how == ALWAYS
+    for atom in eqn.ins:
+        if type(atom) is Literal:
+            return True
+    if op.kind is Kind.ELEMENTWISE or not eqn.ins:
         return False
-    if any([type(atom) is Literal for atom in eqn.ins]):
-        return True
-    shape = eqn.outs[0].aval.shape
-    return op.kind is not Kind.ELEMENTWISE and eqn.ins[0].aval.shape == shape
+    return eqn.ins[0].aval.shape == eqn.outs[0].aval.shape
 
 
 def _rewritten(jaxpr: Jaxpr) -> Jaxpr | None:
@@ -108,6 +107,15 @@ def _literal_key(literal: Literal) -> Any:
 
 def _once(jaxpr: Jaxpr) -> Jaxpr:
     """Computes equal equations once."""
+    literals = False
+    for eqn in jaxpr.eqns:
+        for atom in eqn.ins:
+            if type(atom) is Literal:
+                literals = True
+    if not literals:
+        keys = {(eqn.op, *eqn.ins) for eqn in jaxpr.eqns}
+        if len(keys) == len(jaxpr.eqns):
+            return jaxpr
     seen: dict[Any, Eqn] = {}
     renames: dict[Any, Any] = {}
     eqns: list[Eqn] = []
@@ -139,6 +147,12 @@ def _once(jaxpr: Jaxpr) -> Jaxpr:
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
     """Without equations that nobody reads."""
+    used = set(jaxpr.outs).union(*[eqn.ins for eqn in jaxpr.eqns])
+    for eqn in jaxpr.eqns:
+        if not eqn.op.effects and used.isdisjoint(eqn.outs):
+            break
+    else:
+        return jaxpr
     live: set[Var] = {atom for atom in jaxpr.outs if type(atom) is Var}
     eqns = []
     for eqn in reversed(jaxpr.eqns):
