@@ -81,6 +81,14 @@ def _stacked(axis: Axis, mapped: Sequence[bool], starts: Sequence[Any]) -> Any:
     return concatenate(columns, 1)
 
 
+def _of_one_dtype(emit: Any, starts: Sequence[Any]) -> tuple[Any, ...]:
+    """The starts as StableHLO takes them: integers of one dtype."""
+    if len({start.aval.dtype for start in starts}) < 2:
+        return tuple(starts)
+    wide = Aval((), np.dtype(np.int64))
+    return tuple([emit("stablehlo.convert", x, result=wide) for x in starts])
+
+
 class DynamicSlice(Op):
     """The window of shape `slice_sizes` that begins at the start indices.
 
@@ -139,6 +147,7 @@ class DynamicSlice(Op):
         return Aval(self.slice_sizes, operand.dtype), strides, offset
 
     def hlo(self, emit: Any, operand: Any, *starts: Any) -> Any:
+        starts = _of_one_dtype(emit, starts)
         sizes = self.slice_sizes
         return emit("stablehlo.dynamic_slice", operand, *starts, slice_sizes=sizes)
 
@@ -217,7 +226,9 @@ class DynamicUpdateSlice(Op):
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         return new
 
-    hlo = "stablehlo.dynamic_update_slice"
+    def hlo(self, emit: Any, operand: Any, update: Any, *starts: Any) -> Any:
+        starts = _of_one_dtype(emit, starts)
+        return emit("stablehlo.dynamic_update_slice", operand, update, *starts)
 
 
 # --------------------------------------------------------------------- public functions
