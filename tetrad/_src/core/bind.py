@@ -63,8 +63,8 @@ class Value:
 class Tracer(Value):
     """A value that stands for one in a transformation."""
 
-    __slots__ = ("trace", "aval", "origin", "__weakref__")
-    trace: Trace
+    __slots__ = ("_trace", "aval", "origin", "__weakref__")
+    _trace: Trace
 
 
 class Trace:

@@ -21,13 +21,13 @@ from tetrad._src.util import errors, frames
 
 
 class StageTracer(Tracer):
-    __slots__ = ("var",)
-    var: Var
+    __slots__ = ("variable",)
+    variable: Var
 
     def __init__(self, trace: Stage, var: Var, origin: Any = None) -> None:
-        self.trace = trace
+        self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self.variable = var
         self.origin = origin
 
 
@@ -49,8 +49,8 @@ class Stage(Trace):
         return StageTracer(self, var, origin)
 
     def atom(self, x: Any) -> Atom:
-        if type(x) is StageTracer and x.trace is self:
-            return x.var
+        if type(x) is StageTracer and x._trace is self:
+            return x.variable
         if not isinstance(x, Value) and np.ndim(x) == 0:
             return Literal(x, aval_of(x))
         const = self.consts.get(id(x))
@@ -91,7 +91,7 @@ def check_ancestor(tracer: Tracer, trace: Trace | None) -> None:
     """Raises unless `tracer` belongs to `trace` or to one it runs inside."""
     ancestor = trace
     while ancestor is not None:
-        if ancestor is tracer.trace:
+        if ancestor is tracer._trace:
             return
         ancestor = ancestor.parent
     raise errors.UnexpectedTracerError(leak_message(tracer))
@@ -148,4 +148,4 @@ def restage(
 
 def live_tracers(trace: Stage, tracers: Sequence[weakref.ref[Tracer]]) -> list[Tracer]:
     """Tracers of a finished trace that something still holds."""
-    return [t for r in tracers if (t := r()) is not None and t.trace is trace]
+    return [t for r in tracers if (t := r()) is not None and t._trace is trace]

@@ -35,7 +35,7 @@ class JVPTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: JVP, primal: Any, tangent: Any, origin: Any) -> None:
-        self.trace = trace
+        self._trace = trace
         self.primal = primal
         self.tangent = tangent
         self.aval = aval_of(primal)
@@ -50,7 +50,7 @@ class JVP(Trace):
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """The primal and the tangent of a value; None for a tangent of zero."""
-        if type(x) is JVPTracer and x.trace is self:
+        if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, None
 
@@ -64,7 +64,7 @@ class JVP(Trace):
         tangents = []
         live = False
         for arg in args:
-            if type(arg) is JVPTracer and arg.trace is self:
+            if type(arg) is JVPTracer and arg._trace is self:
                 primals.append(arg.primal)
                 tangents.append(arg.tangent)
                 live = True

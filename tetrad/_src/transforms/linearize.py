@@ -44,10 +44,10 @@ class Partial(Stage):
         return self.tracer(Var(aval), STATE.where)
 
     def owns(self, x: Any) -> bool:
-        return type(x) is StageTracer and x.trace is self
+        return type(x) is StageTracer and x._trace is self
 
     def process(self, op: Op, args: Sequence[Any]) -> Any:
-        unknown = [type(a) is StageTracer and a.trace is self for a in args]
+        unknown = [type(a) is StageTracer and a._trace is self for a in args]
         if True not in unknown:
             return self.outside(op, args)
         if op.split is not None and False in unknown:
@@ -96,7 +96,7 @@ class LinearTracer(Tracer):
     def __init__(
         self, trace: Linearize, primal: Any, tangent: Atom, origin: Any
     ) -> None:
-        self.trace = trace
+        self._trace = trace
         self.primal = primal
         self.tangent = tangent
         self.aval = aval_of(primal)
@@ -115,7 +115,7 @@ class Linearize(Trace):
         tangents: list[Atom | None] = []
         live = False
         for arg in args:
-            if type(arg) is LinearTracer and arg.trace is self:
+            if type(arg) is LinearTracer and arg._trace is self:
                 primals.append(arg.primal)
                 tangents.append(arg.tangent)
                 live = True
@@ -261,7 +261,7 @@ def linearize_flat(
     outs = []
     tangents: list[Atom | None] = []
     for out in results:
-        if type(out) is LinearTracer and out.trace is trace:
+        if type(out) is LinearTracer and out._trace is trace:
             outs.append(out.primal)
             tangents.append(out.tangent)
             continue
@@ -307,7 +307,7 @@ def split_jaxpr(
             partial.unknown(aval) if u else next(given)
             for aval, u in zip(jaxpr.in_avals, unknown)
         ]
-        ins = [a.var for a, u in zip(args, unknown) if u]
+        ins = [a.variable for a, u in zip(args, unknown) if u]
         with partial:
             outs = eval_jaxpr(jaxpr, args)
         unknown_out = tuple(

@@ -46,7 +46,7 @@ class BatchTracer(Tracer):
     __slots__ = ("value", "axis")
 
     def __init__(self, trace: Batch, value: Any, axis: int, origin: Any) -> None:
-        self.trace = trace
+        self._trace = trace
         self.value = value
         self.axis = axis
         self.aval = lane_aval(aval_of(value), axis)
@@ -65,7 +65,7 @@ class Batch(Trace):
         axes: list[int | None] = []
         mapped = False
         for arg in args:
-            if type(arg) is BatchTracer and arg.trace is self:
+            if type(arg) is BatchTracer and arg._trace is self:
                 values.append(arg.value)
                 axes.append(arg.axis)
                 mapped = True
@@ -100,7 +100,7 @@ class Batch(Trace):
 
     def unwrap(self, x: Any) -> tuple[Any, int | None]:
         """The array behind a value and where it is mapped; None if it is not."""
-        if type(x) is BatchTracer and x.trace is self:
+        if type(x) is BatchTracer and x._trace is self:
             return x.value, x.axis
         return x, None
 
