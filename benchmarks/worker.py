@@ -1,0 +1,45 @@
+"""Times the workloads of one package: reads a name a line, answers JSON a line."""
+
+import importlib
+import json
+import os
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from workloads import WORKLOADS  # noqa: E402
+
+
+def main():
+    package = sys.argv[1]
+    started = time.perf_counter()
+    jax = importlib.import_module(package)
+    jnp = importlib.import_module(package + ".numpy")
+    print(json.dumps(time.perf_counter() - started), flush=True)
+    ready = {}
+    for line in sys.stdin:
+        name, budget = line.split()
+        workload = WORKLOADS[name]
+        try:
+            if name not in ready:
+                ready[name] = workload.build(jax, jnp, np)
+                ready[name]()
+                ready[name]()
+            run = ready[name]
+            times = []
+            end = time.perf_counter() + float(budget)
+            while len(times) < 3 or (time.perf_counter() < end and len(times) < 50):
+                started = time.perf_counter()
+                run()
+                times.append(time.perf_counter() - started)
+            answer = {"seconds": min(times) / workload.repeats}
+        except Exception as problem:
+            answer = {"error": f"{type(problem).__name__}: {str(problem)[:200]}"}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
