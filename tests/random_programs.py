@@ -3,15 +3,15 @@
 import random
 
 import numpy as np
+from compiling import block, compiled, ensure_base, execute
 
-from compiling import block, compiled, execute, ensure_base
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr, Literal
 from tetrad._src.core.stage import restage
 from tetrad._src.cpu.compile import compile as compile_jaxpr
-from tetrad._src.ops import contract, convert, elementwise as ew, index, reduce, scatter
+from tetrad._src.ops import contract, convert, index, reduce, scatter, slices
+from tetrad._src.ops import elementwise as ew
 from tetrad._src.ops import shape as sh
-from tetrad._src.ops import slices
 
 EXTENTS = (1, 2, 3, 5, 8, 16, 17, 33, 40)
 F4, I4, B1 = np.dtype("f4"), np.dtype("i4"), np.dtype("bool")

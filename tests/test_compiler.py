@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-
 from compiling import compiled, execute, run
+
 from tetrad._src.cpu.pool import native
-from tetrad._src.ops import contract, convert, elementwise as ew, index, reduce, scatter
+from tetrad._src.ops import contract, convert, index, reduce, scatter, slices
+from tetrad._src.ops import elementwise as ew
 from tetrad._src.ops import shape as sh
-from tetrad._src.ops import slices
 from tetrad._src.ops.gather import GatherDimensionNumbers, gather
 
 RNG = np.random.default_rng(0)

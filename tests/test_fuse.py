@@ -5,13 +5,13 @@ Also how plans look for programs whose fusion matters, as text.
 
 import numpy as np
 import pytest
-
 from compiling import compiled, execute
 from random_programs import one_at_a_time, random_inputs, random_jaxpr
+
 from tetrad._src.cpu.compile import compile as compile_jaxpr
-from tetrad._src.ops import elementwise as ew, index, reduce
+from tetrad._src.ops import elementwise as ew
+from tetrad._src.ops import index, reduce, slices
 from tetrad._src.ops import shape as sh
-from tetrad._src.ops import slices
 
 
 @pytest.mark.parametrize("seed", range(120))

@@ -272,7 +272,7 @@ def _assemble(
 def _machine_code(launches: Sequence[Launch]) -> tuple[list[int], list[Any], int]:
     """The address of each launch's function, the code to keep alive, how much is new."""
     fresh = 0
-    found = [_code.get(launch.loops) for launch in launches]
+    found: list[Any] = [_code.get(launch.loops) for launch in launches]
     if None in found:
         with _lock:
             fresh = _compile_missing(launches)

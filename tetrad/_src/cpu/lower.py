@@ -448,10 +448,10 @@ def _lower_fold(
     words = launch.words
     words.extend(kept)
     words.extend(folded)
-    words.extend((form.length, form.count))
+    words.extend((form.length, form.rows))
     by_output = rows and form.outputs < 16
     if rows:
-        per_task = min(form.run, form.count) * min(form.segment, form.length)
+        per_task = min(form.run, form.rows) * min(form.segment, form.length)
         launch.total = form.outputs * form.blocks
         if split:
             segments = -(-form.length // form.segment)
@@ -461,7 +461,7 @@ def _lower_fold(
         lanes = schedule.lanes(kernel.wide)
         strips = -(-form.length // (COLUMN_VECTORS * lanes))
         words.append(strips)
-        per_task = min(form.run, form.count) * COLUMN_VECTORS * lanes
+        per_task = min(form.run, form.rows) * COLUMN_VECTORS * lanes
         launch.total = form.outputs // form.length * strips * form.blocks
         if split:
             words.extend((form.run, form.blocks, form.outputs))

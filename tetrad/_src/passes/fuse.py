@@ -332,17 +332,17 @@ class _Placer(Puller):
 
     def place_call(self, eqn: Eqn, made: list[Node]) -> None:
         ins = made[0].ins
-        avals = [self.graph.nodes.get(atom, x).aval for atom, x in zip(eqn.ins, ins)]
+        avals = [atom.aval for atom in eqn.ins]
         name, parameters = eqn.op.kernel(*avals)
         reads = []
         for x in ins:
             if type(x.op) is Permute:
                 self.settle(x)
                 self.place_write(x)
-                strides = [0] * x.aval.ndim
+                turned = [0] * x.aval.ndim
                 for d, stride in zip(x.op.order, x.aval.strides):
-                    strides[d] = stride
-                reads.append(Read(x.value, x.aval.dtype, tuple(strides), 0, ()))
+                    turned[d] = stride
+                reads.append(Read(x.value, x.aval.dtype, tuple(turned), 0, ()))
                 continue
             chain: tuple[Any, ...] = ()
             bottom = x

@@ -327,8 +327,8 @@ class Graph:
         for position, x in enumerate(ins):
             bottom = bottom_of(x)
             strides = _moved(x, bottom)
-            viewed = strides is not None and x.aval.size >= bottom.aval.size
-            if viewed and bottom.kind != COUNT and bottom.kind != VALUE:
+            whole = x.aval.size >= bottom.aval.size
+            if strides is not None and whole and bottom.kind not in (COUNT, VALUE):
                 if machine.takes(name, parameters, position, x.aval, strides):
                     self.store(bottom)
                     found.append(x)

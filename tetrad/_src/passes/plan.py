@@ -14,6 +14,7 @@ offered: the run decides, since only the run knows who else holds the input.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tetrad._src.passes.ir import POINT, Call, Copy, Kernel, Plan, Step
 
@@ -63,7 +64,7 @@ def read_values(step: Step) -> list[int]:
         return found
     assert type(step) is Kernel
     found = [read.value for read in step.reads]
-    places = [*step.reads, *step.writes]
+    places: list[Any] = [*step.reads, *step.writes]
     places.extend([e[1] for e in step.entries if e[0] == "coordinate"])
     for place in places:
         if place.terms:

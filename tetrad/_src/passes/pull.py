@@ -167,5 +167,5 @@ def _below(kernel: Kernel, node: Node, chain: Chain) -> list[Any]:
 def is_wide(dtype: Any) -> bool:
     """Whether registers of this type have 64 bits."""
     if dtype.itemsize == 8:
-        return getattr(dtype, "kind", "K") != "c"
-    return dtype.itemsize == 16
+        return bool(getattr(dtype, "kind", "K") != "c")
+    return bool(dtype.itemsize == 16)

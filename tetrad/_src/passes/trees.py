@@ -38,7 +38,7 @@ class Tree(NamedTuple):
     outer: tuple[int, ...]  # other folded axes with extents above 1
     outputs: int  # number of results
     length: int  # rows: extent of the merged axes; columns: extent of the vector axis
-    count: int  # product of the outer folded extents
+    rows: int  # product of the outer folded extents
     run: int  # outer elements in one block
     segment: int  # rows: inner elements in one block
     blocks: int
@@ -53,7 +53,7 @@ def tree(space: tuple[int, ...], axes: tuple[int, ...]) -> Tree:
     found = _trees.get(key)
     if found is None:
         found = _trees.setdefault(key, _tree(space, axes))
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def _tree(space: tuple[int, ...], axes: tuple[int, ...]) -> Tree:
