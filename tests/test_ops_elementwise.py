@@ -337,7 +337,7 @@ def test_zeta_and_polygamma() -> None:
     for x, q in ((1.5, 0.3), (2.0, 1.0), (3.7, 12.0), (20.0, 0.5), (1.01, 2.0)):
         got = array_of(lax.zeta(x, q))
         np.testing.assert_allclose(got, float(mpmath.zeta(x, q)), rtol=1e-13)
-        (by_q,) = special.Zeta().derivative(None, x, q)[1:]
+        _, by_q = special.Zeta().jvp((x, q), (None, 1.0))
         want = float(-x * mpmath.zeta(x + 1, q))
         np.testing.assert_allclose(array_of(by_q), want, rtol=1e-12)
     for m in (0, 1, 2, 5):
@@ -347,6 +347,8 @@ def test_zeta_and_polygamma() -> None:
             np.testing.assert_allclose(got, want, rtol=1e-12)
     assert array_of(lax.zeta(1.0, 2.0)) == np.inf
     assert np.isnan(array_of(lax.zeta(0.5, 2.0)))
+    with pytest.raises(NotImplementedError, match="first argument"):
+        special.Zeta().jvp((2.0, 1.0), (1.0, None))
 
 
 @pytest.mark.parametrize("name", ["igamma", "igammac", "bessel_i0e", "betainc"])

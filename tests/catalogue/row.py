@@ -127,7 +127,7 @@ class Row:
     call: Callable[..., Any] | None = None  # (jax, *args), if not name(*args, **params)
     id: str = ""  # tells rows of one function apart
     elementwise: bool = False  # also edges, rank 0 and empty operands
-    edges: bool = True  # False only with a comment why
+    edges: Any = True  # False, or the dtypes that have them, only with a comment why
     ulp: dict[str, float] | float | None = None  # only with a comment why
     absolute: float = 0.0  # likewise: an absolute error that is allowed
     out: Any = None  # result dtype (name or rule) if not the reference's kind
@@ -165,9 +165,14 @@ class Row:
         if self.elementwise:
             sets["rank 0"] = self.sample(dtype, ())
             sets["empty"] = self.sample(dtype, (0, 3))
-            if self.edges:
+            if self.has_edges(dtype):
                 sets["edges"] = self._edges(dtype)
         return sets
+
+    def has_edges(self, dtype: str) -> bool:
+        if isinstance(self.edges, tuple):
+            return self.elementwise and dtype in self.edges
+        return self.elementwise and bool(self.edges)
 
     def _edges(self, dtype: str) -> list[Any]:
         """Every combination of the ends of the types."""
@@ -248,7 +253,7 @@ def edges_of(dtype: str) -> Any:
         return np.array(low + (signed if limits.min else []), kind)
     if dtype in REAL_OF:
         # Products of infinite parts are undefined, those of huge ones too.
-        parts = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 30.0], REAL_OF[dtype])
+        parts = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 3.0], REAL_OF[dtype])
         grid = parts[:, None].astype(kind)
         grid = np.tile(grid, len(parts))
         grid.imag = parts[None]

@@ -284,7 +284,7 @@ class Clamp(Elementwise):
     def derivative(self, ans: Any, min: Any, x: Any, max: Any) -> tuple[Any, ...]:
         zero, one = scalar_like(x, 0.0), scalar_like(x, 1.0)
         return (
-            select_n(gt(min, x), zero, one),
+            select_n(bitwise_and(gt(min, x), lt(min, max)), zero, one),
             select_n(bitwise_and(gt(x, min), lt(x, max)), zero, one),
             select_n(lt(max, x), zero, one),
         )
@@ -408,7 +408,7 @@ class IntegerPow(Unary):
 class Pow(Binary):
     """x to the power y, elementwise.
 
-    NaN for negative x and fractional y. The derivative by y at x = 0 is 0. Raises
+    NaN for negative x and fractional y. The derivatives at x = y = 0 are 0. Raises
     TypeError for integers and bools, and different shapes. Source: C11 7.12.7.4.
 
     >>> from tetrad import lax
@@ -421,12 +421,13 @@ class Pow(Binary):
 
     def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
         zero, one = scalar_like(y, 0.0), scalar_like(y, 1.0)
-        constant = eq(y, zero)
-        # The power is kept away from 0 ** -1, whose own derivative would spoil others.
+        at_zero = eq(x, zero)
+        # 0 * 0 ** -1 is NaN, but x ** 0 is constant.
+        constant = bitwise_and(at_zero, eq(y, zero))
         power = select_n(constant, y, one)
-        by_x = mul(power, pow(x, sub(power, one)))
-        base = select_n(eq(x, zero), x, one)
-        return select_n(constant, by_x, zero), mul(log(base), ans)
+        by_x = mul(y, pow(x, sub(power, one)))
+        base = select_n(at_zero, x, one)
+        return by_x, mul(log(base), ans)
 
     def simplify(self, x: Any, y: Any) -> Any:
         return x if literal_is(y, 1) and aval_of(x).kind == "f" else None

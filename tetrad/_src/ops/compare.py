@@ -284,6 +284,7 @@ class And(Binary):
     accepts = "uib"
     commutes = True
     promote = "bitwise_and"
+    public = "bitwise_and"
 
     def simplify(self, x: Any, y: Any) -> Any:
         return x if x is y else None
@@ -308,6 +309,7 @@ class Or(Binary):
     accepts = "uib"
     commutes = True
     promote = "bitwise_or"
+    public = "bitwise_or"
 
     def simplify(self, x: Any, y: Any) -> Any:
         return x if x is y else None
@@ -332,6 +334,7 @@ class Xor(Binary):
     accepts = "uib"
     commutes = True
     promote = "bitwise_xor"
+    public = "bitwise_xor"
 
     def scalar(self, block: Any, x: Any, y: Any) -> Any:
         return block.xor(x, y)

@@ -28,11 +28,13 @@ Shape = tuple[int, ...]
 class Elementwise(Op):
     """out[i] = scalar(x[i], y[i], …): operands share one shape, or have rank 0.
 
-    `promote` names the function to use instead when dtypes differ.
+    `promote` names the function to use instead when dtypes differ, `public` the own one
+    in lax if it is not the name of the operation.
     """
 
     kind = Kind.ELEMENTWISE
     promote: ClassVar[str] = ""
+    public: ClassVar[str] = ""
 
     def type(self, *avals: Aval) -> Aval:
         return Aval(self.common_shape(avals), self.common_dtype(avals))
@@ -58,13 +60,14 @@ class Elementwise(Op):
     def _differ(self, what: str, avals: Sequence[Aval]) -> str:
         got = " and ".join(aval.long_name() for aval in avals)
         better = f"jnp.{self.promote}" if self.promote else "the jax.numpy function"
+        own = self.public or self.name
         if what == "shape":
             return (
-                f"lax.{self.name} needs arguments of equal shapes (or scalars), got"
+                f"lax.{own} needs arguments of equal shapes (or scalars), got"
                 f" {got}. Use {better}, which broadcasts, or lax.broadcast_in_dim."
             )
         return (
-            f"lax.{self.name} requires arguments to have the same dtypes, got {got}."
+            f"lax.{own} requires arguments to have the same dtypes, got {got}."
             f" Use {better}, which promotes dtypes, or convert one argument with"
             " x.astype(dtype)."
         )

@@ -138,6 +138,14 @@ _EULER_MACLAURIN = (
 )
 _DIRECT_TERMS = 10
 
+_HALVES = ("f16", "bf16")
+
+
+def _in_single(block: Any, scalar: Any, *xs: Any) -> Any:
+    """Long sums of halves: computed in float32 and rounded once."""
+    wide = scalar(block, *[block.convert(x, "f32") for x in xs])
+    return block.convert(wide, xs[0].type)
+
 
 class Zeta(Binary):
     """Σₖ (q + k)⁻ˣ over k = 0, 1, 2, …: the Hurwitz zeta function, elementwise.
@@ -153,10 +161,21 @@ class Zeta(Binary):
 
     accepts = "f"
 
-    def derivative(self, ans: Any, x: Any, q: Any) -> tuple[Any, ...]:
-        return None, neg(mul(x, zeta(add(x, 1.0), q)))
+    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        x, q = primals
+        by_x, by_q = tangents
+        if by_x is not None:
+            raise NotImplementedError(
+                "lax.zeta has no derivative by its first argument x. Wrap x in"
+                " stop_gradient, or give the surrounding function its derivative with"
+                " custom_jvp."
+            )
+        tangent = None if by_q is None else mul(neg(mul(x, zeta(add(x, 1.0), q))), by_q)
+        return self(x, q), tangent
 
     def scalar(self, block: Any, x: Any, q: Any) -> Any:
+        if x.type in _HALVES:
+            return _in_single(block, self.scalar, x, q)
         minus_x = block.neg(x)
         total = block.pow(q, minus_x)
         for k in range(1, _DIRECT_TERMS):
@@ -197,6 +216,8 @@ class Polygamma(Binary):
         return None, polygamma(add(m, 1.0), x)
 
     def scalar(self, block: Any, m: Any, x: Any) -> Any:
+        if x.type in _HALVES:
+            return _in_single(block, self.scalar, m, x)
         order = block.add(m, 1.0)
         size = block.exp(block.lgamma(order))
         value = block.mul(size, Zeta().scalar(block, order, x))
