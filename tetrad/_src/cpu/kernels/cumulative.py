@@ -12,10 +12,10 @@ import math
 from typing import Any
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.cpu import engine, schedule
+from tetrad._src.cpu import engine
 from tetrad._src.cpu.kernels import cumulative_text, transpose
 from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Operand, Out, Tmp
-from tetrad._src.cpu.kernels.cumulative_text import BLOCK, COLUMN_VECTORS, ROW_TASKS
+from tetrad._src.cpu.kernels.cumulative_text import BLOCK, ROW_TASKS, STRIP
 from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.registers import SIZE
 
@@ -74,9 +74,8 @@ def build(
     )
     work = aval.size * NANOSECONDS[fold] * max(SIZE[type], 4) / 4 + 200.0
     if not by_rows:
-        width = COLUMN_VECTORS * schedule.lanes(SIZE[type] >= 8)
-        strips = -(-inner // width)
-        chunk = max(1, CHUNK // max(n * width, 1))
+        strips = -(-inner // STRIP)
+        chunk = max(1, CHUNK // max(n * min(STRIP, inner), 1))
         words = (In(0), Out(0), n, inner, strips)
         launches = [Launch("columns", words, outer * strips if n else 0, chunk)]
         return KernelCall(text, ("columns",), launches, (), work)

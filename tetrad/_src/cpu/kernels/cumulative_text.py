@@ -21,14 +21,16 @@ from collections.abc import Callable, Sequence
 
 from tetrad._src.cpu import schedule
 from tetrad._src.cpu.kernels import transpose
+from tetrad._src.cpu.kernels.sort_text import code_of, element_of, integer
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.registers import COMPLEX, FLOATS, HALF_FLOATS, REAL_OF, SIGNED, SIZE
 from tetrad._src.cpu.scalar import Value
 
 BLOCK = 16384  # elements of a long row; a multiple of all numbers of lanes
-COLUMN_VECTORS = 4  # vectors side by side
+STRIP = 512  # columns that a task takes along
 
 WIDER = {"f32": "f64", "c64": "c128"}
+LEAST_GAP = {"f32": -87.0, "f64": -708.0}
 
 State = list[Value]
 
@@ -41,6 +43,10 @@ class Fold:
         self.name = name
         self.stored = "u8" if type == "i1" else type
         self.type = "f32" if type in HALF_FLOATS else self.stored
+        # Extremes of floats are found among codes of the same order.
+        self.coded = type if name in ("max", "min") and type in FLOATS else ""
+        if self.coded:
+            self.stored = self.type = integer(type)
         smooth = name in ("add", "logaddexp")
         self.carry_type = WIDER.get(self.type, self.type) if smooth else self.type
         # What is lost in rounding is kept, where no wider type does that.
@@ -50,10 +56,20 @@ class Fold:
 
     def load(self, pointer: str, mask: Value | None) -> Value:
         x = self.w.load(pointer, self.stored, mask)
-        x = self.w.relabel(x, self.type)
+        x = self.code(x) if self.coded else self.w.relabel(x, self.type)
         return x if mask is None else self.w.select(mask, x, self.identity(self.type))
 
+    def code(self, x: Value) -> Value:
+        """A signed integer in the place of a float; NaN becomes the extreme one."""
+        code = code_of(self.w, x, self.coded, True)
+        if self.name == "max":
+            return code
+        largest = (1 << (8 * SIZE[x.type] - 1)) - 1
+        return self.w.select(self.w.eq(code, largest), ~largest, code)
+
     def store(self, x: Value, pointer: str, mask: Value | None) -> None:
+        if self.coded:
+            x = element_of(self.w, x, self.coded)
         if self.stored in HALF_FLOATS:
             x = self.w.round_half(x, self.stored)
         self.w.store(x, pointer, mask)
@@ -88,8 +104,10 @@ class Fold:
             return w.min(x, y)
         largest = w.max(x, y)
         gap = w.neg(w.abs(w.sub(x, y)))
-        smooth = w.add(largest, w.log1p(w.exp(gap)))
-        return w.select(w.is_finite(largest), smooth, largest)
+        # What is further below is nothing, as is NaN, the gap of equal infinities.
+        near = w.gt(gap, LEAST_GAP[x.type])
+        gap = w.select(near, gap, LEAST_GAP[x.type])
+        return w.select(near, w.add(largest, w.log1p(w.exp(gap))), largest)
 
     # Carries: one value, or two whose sum counts
 
@@ -199,22 +217,21 @@ class Rows:
         return x
 
     def step(
-        self, source: str, target: str | None, at: str, mask: Value | None, carry: State
+        self, source: str, target: str, at: str, mask: Value | None, carry: State
     ) -> State:
         """One vector; the carry after it."""
         w, fold = self.w, self.fold
         x = self.prefix(fold.load(w.point_to(source, at, fold.stored), mask))
-        if target is not None:
-            y = fold.append([w.spread(v) for v in carry], x)
-            fold.store(y, w.point_to(target, at, fold.stored), mask)
+        y = fold.append([w.spread(v) for v in carry], x)
+        fold.store(y, w.point_to(target, at, fold.stored), mask)
         last = w.lane(x, 0 if self.reverse else w.lanes - 1)
         with w.one_lane():
             return fold.join_states(carry, fold.lift(last))
 
     def walk(
-        self, source: str, target: str | None, low: str, high: str, carry: State
-    ) -> State:
-        """Elements low..high after a scalar carry; the carry after them."""
+        self, source: str, target: str, low: str, high: str, carry: State
+    ) -> None:
+        """Elements low..high after a scalar carry."""
         w, lanes = self.w, self.w.lanes
         length = w.i("sub", high, low)
         whole = w.i("and", length, -lanes)
@@ -237,7 +254,27 @@ class Rows:
         mask = w.mask(w.i("sub", length, tail.index))
         now = self.step(source, target, at, mask, now)
         w.end(tail, [ref for _, ref in registers(w, now)])
-        return renamed(w, now, tail.carried)
+
+    def total(self, source: str, low: str, high: str) -> State:
+        """All elements low..high, folded in each lane first."""
+        w, fold = self.w, self.fold
+        state = fold.start()
+        length = w.i("and", w.i("sub", high, low), -w.lanes)
+        whole = w.i("add", low, length)
+        for first, last in ((low, whole), (whole, high)):
+            loop = w.begin(first, last, w.lanes, registers(w, state))
+            state = renamed(w, state, loop.carried)
+            tail = first == whole
+            mask = w.mask(w.i("sub", high, loop.index)) if tail else None
+            x = fold.load(w.point_to(source, loop.index, fold.stored), mask)
+            after = fold.join_states(state, fold.lift(x))
+            w.end(loop, [ref for _, ref in registers(w, after)])
+        half = w.lanes // 2
+        while half:
+            order = [(lane + half) % w.lanes for lane in range(w.lanes)]
+            state = fold.join_states(state, [w.shuffled(v, order) for v in state])
+            half //= 2
+        return [w.lane(v, 0) for v in state]
 
     def fresh(self) -> State:
         with self.w.one_lane():
@@ -280,7 +317,7 @@ def _totals(words: RowWords) -> None:
     task = w.begin("%lo", "%hi", 1)
     row, low, high = words.block(task.index)
     source, _ = words.row(row)
-    total = rows.walk(source, None, low, high, rows.fresh())
+    total = rows.total(source, low, high)
     with w.one_lane():
         save(w, total, words.states, task.index)
     w.end(task)
@@ -327,43 +364,66 @@ ROW_TASKS: dict[str, Callable[[RowWords], None]] = {
 # ------------------------------------------------------------------------- columns
 
 
-def columns(fold_name: str, type: str, reverse: bool) -> Writer:
-    """Words: source, target, n, inner, strips; a task is a strip of columns."""
-    w = Writer(schedule.lanes(SIZE[type] >= 8))
-    fold = Fold(w, fold_name, type)
-    source, target = w.word("ptr"), w.word("ptr")
-    n, inner, strips = w.word(), w.word(), w.word()
-    task = w.begin("%lo", "%hi", 1)
-    outer = w.i("udiv", task.index, strips)
-    strip = w.i("sub", task.index, w.i("mul", outer, strips))
-    first = w.i("mul", strip, COLUMN_VECTORS * w.lanes)
-    origin = w.i("mul", w.i("mul", outer, n), inner)
-    origin = w.i("add", origin, first)
-    left = w.i("sub", inner, first)
-    masks = [
-        w.mask(w.larger_index(w.i("sub", left, v * w.lanes), "0"))
-        for v in range(COLUMN_VECTORS)
-    ]
-    states = [fold.start() for _ in masks]
-    flat = [value for state in states for value in state]
-    loop = w.begin("0", n, 1, registers(w, flat))
-    flat = renamed(w, flat, loop.carried)
-    size = len(states[0])
-    states = [flat[v * size : v * size + size] for v in range(COLUMN_VECTORS)]
-    k = loop.index
-    if reverse:
-        k = w.i("sub", w.i("sub", n, 1), k)
-    row = w.i("add", origin, w.i("mul", k, inner))
-    after: State = []
-    for v, (mask, state) in enumerate(zip(masks, states)):
-        at = w.i("add", row, v * w.lanes)
-        x = fold.load(w.point_to(source, at, fold.stored), mask)
-        joined = fold.join_states(state, fold.lift(x))
-        fold.store(fold.lower(joined), w.point_to(target, at, fold.stored), mask)
-        after += joined
-    w.end(loop, [ref for _, ref in registers(w, after)])
-    w.end(task)
-    return w
+class Columns:
+    """Walks down a strip of columns, whose carries are kept in memory.
+
+    Words: source, target, n, inner, strips; a task is a strip.
+    """
+
+    def __init__(self, fold: str, type: str, reverse: bool) -> None:
+        w = self.w = Writer(schedule.lanes(SIZE[type] >= 8))
+        self.fold = Fold(w, fold, type)
+        self.types = [value.type for value in self.fold.start()]
+        self.states = [
+            w.raw(f"alloca [{STRIP * SIZE[carry]} x i8], align 64")
+            for carry in self.types
+        ]
+        self.source, self.target = w.word("ptr"), w.word("ptr")
+        n, inner, strips = w.word(), w.word(), w.word()
+        task = w.begin("%lo", "%hi", 1)
+        outer = w.i("udiv", task.index, strips)
+        strip = w.i("sub", task.index, w.i("mul", outer, strips))
+        first = w.i("mul", strip, STRIP)
+        self.width = w.smaller_index(w.i("sub", inner, first), str(STRIP))
+        self.whole = w.i("and", self.width, -w.lanes)
+        origin = w.i("add", w.i("mul", w.i("mul", outer, n), inner), first)
+        fill = w.begin("0", self.width, w.lanes)
+        self.save(self.fold.start(), fill.index)
+        w.end(fill)
+        loop = w.begin("0", n, 1)
+        k = loop.index
+        if reverse:
+            k = w.i("sub", w.i("sub", n, 1), k)
+        self.row(w.i("add", origin, w.i("mul", k, inner)))
+        w.end(loop)
+        w.end(task)
+
+    def row(self, start: str) -> None:
+        w = self.w
+        main = w.begin("0", self.whole, w.lanes)
+        self.step(start, main.index, None)
+        w.end(main)
+        with w.when(w.less(self.whole, self.width)):
+            mask = w.mask(w.i("sub", self.width, self.whole))
+            self.step(start, self.whole, mask)
+
+    def step(self, start: str, column: str, mask: Value | None) -> None:
+        """One vector of a row."""
+        w, fold = self.w, self.fold
+        at = w.i("add", start, column)
+        x = fold.load(w.point_to(self.source, at, fold.stored), mask)
+        state = [
+            w.load(w.point_to(place, column, type), type)
+            for place, type in zip(self.states, self.types)
+        ]
+        state = fold.join_states(state, fold.lift(x))
+        self.save(state, column)
+        fold.store(fold.lower(state), w.point_to(self.target, at, fold.stored), mask)
+
+    def save(self, state: State, column: str) -> None:
+        w = self.w
+        for value, place in zip(state, self.states):
+            w.store(value, w.point_to(place, column, value.type))
 
 
 @functools.cache
@@ -372,7 +432,7 @@ def text(
 ) -> str:
     """The module, for vectors of so many bits."""
     if not by_rows:
-        return module([("columns", columns(fold, type, reverse))])
+        return module([("columns", Columns(fold, type, reverse).w)])
     functions = []
     for name, write in ROW_TASKS.items():
         words = RowWords(Rows(fold, type, reverse))
