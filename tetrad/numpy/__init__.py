@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as _np
 
-from tetrad._src.runtime.array import Array as ndarray
+from tetrad._src.core.bind import Value as ndarray
 from tetrad._src.numpy.assemble import append as append
 from tetrad._src.numpy.assemble import array_split as array_split
 from tetrad._src.numpy.assemble import block as block
@@ -84,7 +84,6 @@ from tetrad._src.numpy.cumulative import nancumprod as nancumprod
 from tetrad._src.numpy.cumulative import nancumsum as nancumsum
 from tetrad._src.numpy.cumulative import trapezoid as trapezoid
 from tetrad._src.numpy.cumulative import unwrap as unwrap
-from tetrad._src.numpy.dlpack import from_dlpack as from_dlpack
 from tetrad._src.numpy.dtype import bfloat16 as bfloat16
 from tetrad._src.numpy.dtype import bool_ as bool
 from tetrad._src.numpy.dtype import bool_ as bool_

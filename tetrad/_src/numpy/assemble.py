@@ -13,6 +13,7 @@ from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, same_dtype
 from tetrad._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d
 from tetrad._src.util import errors
@@ -296,6 +297,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
 # ------------------------------------------------------------------------------ repeated
 
 
+@planned()
 def tile(A: Any, reps: Any) -> Value:  # noqa: N803
     """`A` repeated reps[i] times along axis i; missing axes are added in front.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.bind import Value, active, aval_of
 from tetrad._src.numpy import elementwise, lax
 from tetrad._src.numpy.convert import operand
 from tetrad._src.numpy.create import spread
@@ -28,8 +28,11 @@ from tetrad._src.numpy.index import (
     index_vectors,
     layout,
     parse,
+    put_operands,
     read,
+    signature,
 )
+from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import broadcast, call, to
 from tetrad._src.util import dtypes, frames
 
@@ -94,7 +97,7 @@ class AtIndex:
         found = _mode(mode, "x.at[i].get")
         index = parse(self.idx, x.shape, NAME, lenient=mode is not None)
         _negative_wraps(index, wrap_negative_indices)
-        return read(x, index, found, fill_value)
+        return read(x, index, found, fill_value, not active())
 
     def set(self, values: Any, **options: Any) -> Any:
         """The array with the elements replaced by `values`, which broadcast."""
@@ -151,7 +154,7 @@ class AtIndex:
         # What lies out of range is read at the border, changed, and then dropped.
         mode = options.get("mode")
         index = parse(self.idx, x.shape, NAME, lenient=mode is not None)
-        old = read(x, index, None, None)
+        old = read(x, index, None, None, not active())
         return AtIndex(x, self.idx).set(func(old), **options)
 
 
@@ -197,6 +200,9 @@ def _mul(x: Any, y: Any) -> Any:
 # -------------------------------------------------------------------------------- update
 
 
+_updates = Planner("updates")
+
+
 def _update(
     x: Value,
     idx: Any,
@@ -207,22 +213,53 @@ def _update(
     options: dict[str, Any],
 ) -> Any:
     name = f"x.at[i].{method}"
-    try:
+    if isinstance(values, (list, tuple)):
+        raise TypeError(f"{name} takes an array or a number: write jnp.array({values!r})")
+    v = operand(values, name, "values")
+    if not isinstance(v, Value):
+        v = _in_dtype(v, x, name)
+    eager = not active()
+    found = signature(idx, x.shape, eager)
+    if found is None:
+        return _update_anew(x, idx, v, name, combine, scatter, options)
+    key, operands = found
+
+    def compute(x: Any, v: Any, *operands: Any) -> Any:
         mode, promises, wrap = _options(options, name)
-        v = _in_dtype(operand(values, name, "values"), x, name)
-        mask = _lone_mask(idx, x)
-        if mask is not None and _fits(aval_of(v).shape, x.shape[mask.ndim :]):
-            check_mask(mask, x.shape[: mask.ndim], NAME)
-            new = v if combine is None else combine(x, _spread(v, x.shape))
-            return _masked(x, mask, new)
         index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
         _negative_wraps(index, wrap)
+        put_operands(index, operands, eager)
+        v = _in_dtype(v, x, name)
         if _names_window(index):
             return _window_update(x, index, v, combine, name)
         return _scattered(x, index, v, scatter, mode, promises, name)
-    except Exception as error:
-        frames.trim_traceback(error)
-        raise
+
+    plan = (x.aval, aval_of(v), method, eager, key, tuple(options.items()))
+    return _updates.run(plan, compute, (x, v, *operands))
+
+
+def _update_anew(
+    x: Value,
+    idx: Any,
+    v: Any,
+    name: str,
+    combine: Combine | None,
+    scatter: Any,
+    options: dict[str, Any],
+) -> Any:
+    """An update whose index holds bools or host arrays, or is wrong."""
+    mode, promises, wrap = _options(options, name)
+    v = _in_dtype(v, x, name)
+    mask = _lone_mask(idx, x)
+    if mask is not None and _fits(aval_of(v).shape, x.shape[mask.ndim :]):
+        check_mask(mask, x.shape[: mask.ndim], NAME)
+        new = v if combine is None else combine(x, _spread(v, x.shape))
+        return _masked(x, mask, new)
+    index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
+    _negative_wraps(index, wrap)
+    if _names_window(index):
+        return _window_update(x, index, v, combine, name)
+    return _scattered(x, index, v, scatter, mode, promises, name)
 
 
 _PROMISES = ("indices_are_sorted", "unique_indices")
@@ -243,6 +280,8 @@ def _in_dtype(v: Any, x: Value, name: str) -> Any:
     aval = aval_of(v)
     if aval.dtype == x.dtype:
         return v
+    if type(v) is int and x.dtype == np.float32:
+        return float(v)
     joined, _ = dtypes.lattice_result(
         (aval.dtype, aval.weak_type), (x.dtype, x.weak_type)
     )

@@ -16,6 +16,7 @@ from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.elementwise import maximum, minimum, no_out, number
 from tetrad._src.numpy.index import Dynamic, Index, Span, read
 from tetrad._src.numpy.logic import as_bool
+from tetrad._src.numpy.plan import Planner, planned
 from tetrad._src.numpy.promote import (
     broadcast_shapes,
     call,
@@ -51,7 +52,25 @@ def where(
     if size is not None or fill_value is not None:
         raise ValueError(f"{name}: size and fill_value are for the condition alone")
     mask = operand(condition, name, "condition")
-    return chosen(mask, operand(x, name, "x"), operand(y, name, "y"), name)
+    x, y = operand(x, name, "x"), operand(y, name, "y")
+    x, y = _beside(x, y), _beside(y, x)
+    if not isinstance(mask, Value):
+        return chosen(mask, x, y, name)
+    return _choices.run(
+        (mask.aval, aval_of(x), aval_of(y)),
+        lambda mask, x, y: chosen(mask, x, y, name),
+        (mask, x, y),
+    )
+
+
+_choices = Planner("where")
+
+
+def _beside(x: Any, y: Any) -> Any:
+    """A number as the array beside it has its elements, if nothing is lost by that."""
+    if type(x) is int and isinstance(y, Value) and y.aval.kind == "f":
+        return number(y, x)
+    return x
 
 
 def chosen(mask: Any, x: Any, y: Any, name: str) -> Any:
@@ -251,6 +270,7 @@ def _take_mode(mode: Any, name: str) -> Any:
     )
 
 
+@planned(2)
 def take(
     a: Any,
     indices: Any,
@@ -288,9 +308,10 @@ def take(
     clipped = found is lax.GatherScatterMode.CLIP
     entries: list[Any] = [Span(0, n, 1) for n in x.shape]
     entries[along] = Dynamic(places, clipped or places.aval.kind == "u")
-    return read(x, Index(entries, name), found, fill_value)  # type: ignore[no-any-return]
+    return read(x, Index(entries, name), found, fill_value, False)  # type: ignore[no-any-return]
 
 
+@planned(2)
 def take_along_axis(
     arr: Any,
     indices: Any,
@@ -349,7 +370,7 @@ def _picked(x: Value, places: Value, axis: int, mode: Any, fill: Any, name: str)
             lane = lax.iota(np.int32, n)
             tail = [1] * (len(full) - 1 - i)
             entries.append(Dynamic(lax.reshape(lane, (n, *tail)), True))
-    return read(x, Index(entries, name), mode, fill)
+    return read(x, Index(entries, name), mode, fill, False)
 
 
 def put_along_axis(

@@ -15,6 +15,7 @@ from tetrad._src.numpy.axes import axes_argument, axis_argument, static_int
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.create import diagonal
 from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (
     broadcast_shapes,
     call,
@@ -75,6 +76,7 @@ def _product(operator: str | None, name: str, left: str, right: str) -> str:
     return f"{left} {operator} {right}" if operator else f"{name}({left}, {right})"
 
 
+@planned(2)
 def matmul(
     a: Any,
     b: Any,
@@ -95,6 +97,7 @@ def matmul(
     return product(a, b, "jnp.matmul", precision, preferred_element_type)
 
 
+@planned(2)
 def product(
     a: Any, b: Any, name: str, precision: Any = None, preferred: Any = None
 ) -> Any:
@@ -165,6 +168,7 @@ def _without(
     return lax.squeeze(x, tuple(gone)), [moved(i) for i in kept], moved(inner)
 
 
+@planned(2)
 def dot(
     a: Any,
     b: Any,
@@ -194,6 +198,7 @@ def dot(
     return _general(x, y, numbers, precision, preferred, weak)  # type: ignore[no-any-return]
 
 
+@planned(2)
 def vdot(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
@@ -278,6 +283,7 @@ def vecmat(x1: Any, x2: Any, /) -> Value:
     return lax.squeeze(result, (result.ndim - 2,))  # type: ignore[no-any-return]
 
 
+@planned(2)
 def inner(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
 ) -> Value:
@@ -296,6 +302,7 @@ def inner(
     )
 
 
+@planned(2)
 def outer(a: Any, b: Any, out: None = None) -> Value:
     """The matrix a[i] b[j] of two arrays, flattened.
 
@@ -311,6 +318,7 @@ def outer(a: Any, b: Any, out: None = None) -> Value:
     return lax.bitwise_and(left, right) if x.aval.kind == "b" else lax.mul(left, right)  # type: ignore[no-any-return]
 
 
+@planned(2)
 def tensordot(
     a: Any,
     b: Any,

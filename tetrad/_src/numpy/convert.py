@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Tracer, Value, aval_of
+from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.dtype import (
     PYTHON_NUMBERS,
@@ -224,7 +224,7 @@ def array(
         )
     given = None if dtype is None else dtype_argument(dtype, "jnp.array")
     x = _make(object, given, "jnp.array")
-    if copy and x is object and not isinstance(x, Tracer):
+    if copy and x is object:
         x = fresh_copy(x)
     if x.ndim < ndmin:
         x = prepend_axes(x, ndmin)
@@ -261,8 +261,8 @@ def asarray(
 
 
 def fresh_copy(x: Value) -> Value:
-    """A new array with the elements of `x`; a tracer has no buffer, so it is its own."""
-    return x if isinstance(x, Tracer) else lax.copy(x)
+    """A new array with the elements of `x`."""
+    return lax.copy(x)  # type: ignore[no-any-return]
 
 
 def prepend_axes(x: Value, ndim: int) -> Value:

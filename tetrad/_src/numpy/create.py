@@ -8,31 +8,45 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Tracer, Value, aval_of
+from tetrad._src.core.bind import STATE, Tracer, Value, aval_of
 from tetrad._src.numpy import convert, lax
 from tetrad._src.numpy.axes import axis_argument, shape_argument, static_int
 from tetrad._src.numpy.convert import on_device, operand, value
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype, int_dtype
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import broadcast, promote_inexact, to
 from tetrad._src.util import dtypes, errors
 from tetrad._src.util.config import config
+from tetrad._src.util.memo import Cache
 
 
 # -------------------------------------------------------------------------------- filled
 
 
-def _filled(shape: Any, fill: Any, dtype: Any, name: str, device: Any) -> Value:
-    extents = shape_argument(shape, name)
-    scalar = to(fill, float_dtype(name, dtype), False, name)
-    return on_device(_strong_full(extents, scalar), device)
+_fillings: Cache = Cache("fillings", limit=4096)
 
 
-def _strong_full(shape: tuple[int, ...], scalar: Any) -> Any:
-    """An array of `scalar`, not weakly typed; the value is an argument of the program."""
-    if not isinstance(scalar, Value):
-        scalar = aval_of(scalar).dtype.type(scalar)
-    return lax.full(shape, scalar)
+def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any) -> Value:
+    """An array full of a number, which is an argument of the program, not part of it."""
+    key = (shape, dtype, fill, config.x64)
+    try:
+        plan = _fillings.get(key)
+    except TypeError:
+        plan = None  # a shape that cannot be hashed
+        key = None
+    if plan is None:
+        extents = shape_argument(shape, name)
+        found = float_dtype(name, dtype)
+        plan = lax.BroadcastInDim(extents, ()), found.type(fill)
+        if key is not None and type(shape) in (int, tuple) and dtype in _QUIET:
+            _fillings[key] = plan
+    op, scalar = plan
+    return on_device(STATE.trace.process(op, (scalar,)), device)
+
+
+# What may be asked for without a warning that 64-bit types are off.
+_QUIET: tuple[Any, ...] = (None, int, float, bool, np.dtype(np.float32), np.dtype(np.int32))
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
@@ -221,9 +235,9 @@ def arange(
     Array([1, 4, 7], dtype=int32)
     """
     name = "jnp.arange"
-    if stop is None and step is None:
-        start, stop = 0, start
-    elif stop is None:
+    if stop is None:
+        if type(start) is int and start >= 0 and step is dtype is device is None:
+            return STATE.trace.process(lax.Iota(int_dtype(), (start,), 0), ())  # type: ignore[no-any-return]
         start, stop = 0, start
     first = _concrete(start, name, "start")
     last = _concrete(stop, name, "stop")
@@ -467,6 +481,7 @@ def _triangle(m: Any, k: int, name: str, keep: Callable[[Any, Any], Any]) -> Val
     return lax.select(mask, x, number(x, 0))  # type: ignore[no-any-return]
 
 
+@planned()
 def tril(m: Any, k: int = 0) -> Value:
     """`m` with 0 above its k-th diagonal: the lower triangle of the last two axes.
 
@@ -478,6 +493,7 @@ def tril(m: Any, k: int = 0) -> Value:
     return _triangle(m, k, "jnp.tril", lax.ge)
 
 
+@planned()
 def triu(m: Any, k: int = 0) -> Value:
     """`m` with 0 below its k-th diagonal: the upper triangle of the last two axes.
 
@@ -490,6 +506,7 @@ def triu(m: Any, k: int = 0) -> Value:
     return _triangle(x, k, "jnp.triu", lax.le)
 
 
+@planned()
 def diag(v: Any, k: int = 0) -> Value:
     """The k-th diagonal of a matrix, or the matrix with a vector on its k-th diagonal.
 
@@ -531,6 +548,7 @@ def diagflat(v: Any, k: int = 0) -> Value:
     return diagonal_matrix(flat, static_int(k, "jnp.diagflat", "k"))  # type: ignore[no-any-return]
 
 
+@planned()
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The elements a[…, i, i + offset] of two axes, along a new last axis.
 

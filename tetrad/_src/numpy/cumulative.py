@@ -11,6 +11,7 @@ from tetrad._src.numpy.axes import axes_argument, axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (
     call,
     promote_inexact,
@@ -38,6 +39,7 @@ def _running(
     return op(x, along)
 
 
+@planned()
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Value:
     """The running sums a[0], a[0] + a[1], … along `axis` (None: flattened).
 
@@ -48,6 +50,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Val
     return _running(a, axis, dtype, out, "jnp.cumsum", lax.cumsum)  # type: ignore[no-any-return]
 
 
+@planned()
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Value:
     """The running products a[0], a[0] · a[1], … along `axis` (None: flattened).
 
@@ -132,6 +135,7 @@ def _ends(x: Value, axis: int, step: int = 1) -> tuple[Any, Any]:
     return later, lax.slice_in_dim(x, 0, max(n - step, 0), axis=axis)
 
 
+@planned()
 def diff(
     a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
 ) -> Value:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import operand
 from tetrad._src.numpy.promote import (
@@ -24,8 +24,9 @@ from tetrad._src.numpy.promote import (
     stretch,
     to,
 )
-from tetrad._src.numpy.ufunc import Binary, Unary, at_least_int
+from tetrad._src.numpy.ufunc import Binary, Unary, at_least_int, operator
 from tetrad._src.util import dtypes
+from tetrad._src.util.memo import Cache
 
 ADVICE_BOOL = "use ~x for the logical opposite, or x.astype(int) for numbers"
 ADVICE_MINUS = "for bools use x ^ y (exclusive or), or convert with .astype(int)"
@@ -45,12 +46,12 @@ class BoolAware(Binary):
         super().__init__(name, op, *args, **kw)
         self.bool_op = bool_op
 
-    def slow(self, x: Any, y: Any, name: str) -> Any:
+    def anew(self, x: Any, y: Any, name: str) -> Any:
         xs = [operand(x, name), operand(y, name)]
         if all(kind_of(v) == "b" for v in xs):
             a, b = promote(name, *xs)
             return self.bool_op(a, b)
-        return super().slow(x, y, name)
+        return super().anew(x, y, name)
 
 
 add = BoolAware(
@@ -281,7 +282,7 @@ def no_out(name: str, out: Any) -> None:
 class Power(Binary):
     """`x1 ** x2`, where integer exponents written in the program are special."""
 
-    def slow(self, x: Any, y: Any, name: str) -> Any:
+    def anew(self, x: Any, y: Any, name: str) -> Any:
         x = operand(x, name, "argument 0")
         y = operand(y, name, "argument 1")
         exponent = type(y) is int or (isinstance(y, np.integer) and kind_of(x) in "fc")
@@ -291,8 +292,12 @@ class Power(Binary):
             dtype, weak, shape = joined(name, [x, y])
             dtype = at_least_int(dtype)
             x, y = [stretch(to(v, dtype, weak, name), shape) for v in (x, y)]
-            return _integers_to_integers(x, y)
-        return super().slow(x, y, name)
+            result = _integers_to_integers(x, y)
+            return lax.convert_element_type(result, dtype, weak)
+        result = super().anew(x, y, name)
+        if result.weak_type and not aval_of(y).weak_type and kind_of(y) in "iu":
+            return lax.convert_element_type(result, result.dtype)
+        return result
 
 
 def _integer_power(x: Any, y: int, name: str) -> Any:
@@ -301,7 +306,23 @@ def _integer_power(x: Any, y: int, name: str) -> Any:
             f"{call(name)}: {named(name, [x, y])}; integers have no negative powers."
             " Convert to a float first: x.astype(float)"
         )
-    return x if y == 1 and isinstance(x, Value) else lax.integer_pow(x, y)
+    if not isinstance(x, Value):
+        return lax.integer_pow(x, y)
+    op = lax.IntegerPow(y)
+    _powers[x.aval, y] = op
+    return x if y == 1 else op(x)
+
+
+_powers: Cache = Cache("integer powers", limit=4096)
+
+
+def power_method(x: Any, y: Any) -> Any:
+    """The method behind `x ** y`; integer exponents have plans of their own."""
+    if type(y) is int:
+        op = _powers.get((x.aval, y))
+        if op is not None:
+            return x if y == 1 else STATE.trace.process(op, (x,))
+    return _any_power(x, y)
 
 
 def _integers_to_integers(x: Any, y: Any) -> Any:
@@ -335,6 +356,7 @@ power = pow = Power(
     "`x1` to the power of `x2`; integers to negative powers are a TypeError.",
     "power(2., 3)", "Array(8., dtype=float32, weak_type=True)",
 )
+_any_power = operator(power, "**")
 float_power = Binary(
     "float_power", lax.Pow(),
     "`x1` to the power of `x2`, computed in floats.",

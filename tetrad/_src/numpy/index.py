@@ -22,6 +22,7 @@ from tetrad._src.core.bind import STATE, Tracer, Value, active, aval_of
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import from_host
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import broadcast_shapes, call
 from tetrad._src.util import errors, frames
 from tetrad._src.util.memo import Cache
@@ -34,9 +35,9 @@ Shape = tuple[int, ...]
 
 @dataclasses.dataclass(slots=True)
 class Static:
-    """An integer known while the program is built, counted from 0."""
+    """An integer counted from 0: known while the program is built, or an operand."""
 
-    at: int
+    at: Any
 
 
 @dataclasses.dataclass(slots=True)
@@ -267,24 +268,33 @@ def _traced_slice(name: str) -> str:
 
 
 _first_axis: Cache = Cache("reads of x[i]", limit=4096)
+_reads = Planner("reads of x[...]")
 
 
 def getitem(x: Any, idx: Any) -> Any:
     """`x[idx]`."""
-    try:
-        if type(idx) is int and not active():
-            plan = _first_axis.get(x.aval)
-            if plan is None:
-                plan = _plan_first_axis(x.aval)
-            if plan and -plan[3] <= idx < plan[3]:
-                window, squeezed, zeros, n = plan
-                process = STATE.trace.process
-                start = idx + n if idx < 0 else idx
-                return process(squeezed, (process(window, (x, start, *zeros)),))
-        return read(x, parse(idx, x.aval.shape, "x[i]"), None, None)
-    except Exception as error:
-        frames.trim_traceback(error)
-        raise
+    eager = not active()
+    if eager and type(idx) is int:
+        plan = _first_axis.get(x.aval)
+        if plan is None:
+            plan = _plan_first_axis(x.aval)
+        if plan and -plan[3] <= idx < plan[3]:
+            window, squeezed, zeros, n = plan
+            process = STATE.trace.process
+            start = idx + n if idx < 0 else idx
+            return process(squeezed, (process(window, (x, start, *zeros)),))
+    found = signature(idx, x.aval.shape, eager)
+    if found is None:
+        index = parse(idx, x.aval.shape, "x[i]")
+        return read(x, index, None, None, eager)
+    key, operands = found
+
+    def compute(x: Any, *operands: Any) -> Any:
+        index = parse(idx, x.aval.shape, "x[i]")
+        put_operands(index, operands, eager)
+        return read(x, index, None, None, eager)
+
+    return _reads.run((x.aval, eager, key), compute, (x, *operands))
 
 
 def _plan_first_axis(aval: Any) -> Any:
@@ -297,26 +307,85 @@ def _plan_first_axis(aval: Any) -> Any:
     return plan
 
 
-def read(x: Value, index: Index, mode: Any, fill: Any) -> Any:
-    """The elements of `x` at `index`; `mode` says what index arrays read outside."""
+_ENDS = (int, type(None))
+
+
+def signature(idx: Any, shape: Shape, eager: bool) -> Any:
+    """(what of an index decides the operations, what is an operand of them), or None.
+
+    Index arrays are operands, and if `eager` the integers too, counted from 0. None if
+    the index is wrong or unusual: `parse` then says why.
+    """
+    items = idx if type(idx) is tuple else (idx,)
+    key: list[Any] = []
+    operands: list[Any] = []
+    axis, ndim = 0, len(shape)
+    for position, item in enumerate(items):
+        kind = type(item)
+        if item is None:
+            key.append(None)
+            continue
+        if item is Ellipsis:
+            behind = [1 for other in items[position + 1 :] if other is not None]
+            axis = ndim - len(behind)
+            key.append(Ellipsis)
+            continue
+        if axis >= ndim or axis < 0:
+            return None
+        if kind is int:
+            n = shape[axis]
+            if not -n <= item < n:
+                return None
+            key.append(int if eager else item)
+            if eager:
+                operands.append(item + n if item < 0 else item)
+        elif kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if not (type(start) in _ENDS and type(stop) in _ENDS and type(step) in _ENDS):
+                return None
+            key.append((start, stop, step))
+        elif isinstance(item, Value) and item.aval.kind in "iu":
+            key.append(item.aval)
+            operands.append(item)
+        else:
+            return None
+        axis += 1
+    return tuple(key), operands
+
+
+def put_operands(index: Index, operands: Sequence[Any], eager: bool) -> None:
+    """Puts operands as `signature` lists them into an index."""
+    rest = iter(operands)
+    for entry in index.entries:
+        if type(entry) is Dynamic:
+            entry.index = next(rest)
+        elif type(entry) is Static and eager:
+            entry.at = next(rest)
+
+
+def read(x: Value, index: Index, mode: Any, fill: Any, eager: bool) -> Any:
+    """The elements of `x` at `index`; `mode` says what index arrays read outside.
+
+    `eager`: starts of slices become arguments of the program, not part of it.
+    """
     arrays = index.arrays()
     if not arrays:
-        return _new_axes(_sliced(x, index), index)
+        return _new_axes(_sliced(x, index, eager), index)
     clips = mode in (None, lax.GatherScatterMode.CLIP)
     clips = clips or mode is lax.GatherScatterMode.PROMISE_IN_BOUNDS
     if clips and not index.gathers():
-        return _new_axes(_sliced(x, index), index)
-    return _gathered(x, index, mode, fill)
+        return _new_axes(_sliced(x, index, eager), index)
+    return _gathered(x, index, mode, fill, eager)
 
 
 def _axis_entries(index: Index) -> list[Any]:
     return [e for e in index.entries if e is not None]
 
 
-def _sliced(x: Value, index: Index) -> Any:
+def _sliced(x: Value, index: Index, eager: bool) -> Any:
     """`x` with its spans taken, and its integer axes taken and dropped."""
     entries = _axis_entries(index)
-    dynamic = not active() or bool(index.arrays())
+    dynamic = eager or bool(index.arrays())
     shape = x.shape
     if all(type(e) is Span and e.whole(n) for e, n in zip(entries, shape)):
         return x
@@ -422,9 +491,9 @@ def broadcast_index_shapes(index: Index, arrays: Sequence[Dynamic]) -> Shape:
         raise IndexError(f"{call(index.name)}: index arrays of {error}") from None
 
 
-def _gathered(x: Value, index: Index, mode: Any, fill: Any) -> Any:
+def _gathered(x: Value, index: Index, mode: Any, fill: Any, eager: bool) -> Any:
     together, order, _ = layout(index)
-    x, arrays = _spans_taken(x, index)
+    x, arrays = _spans_taken(x, index, eager)
     axes = tuple([axis for axis, _ in arrays])
     columns = [from_zero(e, x.shape[axis]) for axis, e in arrays]
     indices = index_vectors(columns, together)
@@ -454,11 +523,13 @@ def _check_reads_nothing(x: Value, together: Shape, index: Index) -> None:
         )
 
 
-def _spans_taken(x: Value, index: Index) -> tuple[Value, list[tuple[int, Dynamic]]]:
+def _spans_taken(
+    x: Value, index: Index, eager: bool
+) -> tuple[Value, list[tuple[int, Dynamic]]]:
     """`x` sliced along its spans and integers, and the axes of its index arrays then."""
     entries = _axis_entries(index)
     rest = [Span(0, n, 1) if type(e) is Dynamic else e for e, n in zip(entries, x.shape)]
-    x = _sliced(x, Index(list(rest), index.name))
+    x = _sliced(x, Index(list(rest), index.name), eager)
     kept = [e for e in entries if type(e) is not Static]
     return x, [(axis, e) for axis, e in enumerate(kept) if type(e) is Dynamic]
 

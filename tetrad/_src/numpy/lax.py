@@ -96,6 +96,8 @@ from tetrad._src.ops.elementwise import sin as sin
 from tetrad._src.ops.elementwise import sqrt as sqrt
 from tetrad._src.ops.elementwise import square as square
 from tetrad._src.ops.elementwise import sub as sub
+from tetrad._src.ops.shape import BroadcastInDim as BroadcastInDim
+from tetrad._src.ops.shape import Iota as Iota
 from tetrad._src.ops.shape import Squeeze as Squeeze
 from tetrad._src.ops.shape import broadcast_in_dim as broadcast_in_dim
 from tetrad._src.ops.shape import broadcasted_iota as broadcasted_iota

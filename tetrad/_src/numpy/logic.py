@@ -29,7 +29,7 @@ class Ordering(Binary):
         super().__init__(name, op, *args)
         self.equal = equal
 
-    def slow(self, x: Any, y: Any, name: str) -> Any:
+    def anew(self, x: Any, y: Any, name: str) -> Any:
         xs = operands(name, (x, y))
         if any(aval_of(v).kind == "c" for v in xs):
             a, b = promote(name, *xs)
@@ -37,7 +37,7 @@ class Ordering(Binary):
             by_imag = self.compute(lax.imag(a), lax.imag(b))
             by_real = self.compute(real_a, real_b)
             return lax.select(lax.eq(real_a, real_b), by_imag, by_real)
-        return super().slow(xs[0] if xs[0] is not x else x, y, name)
+        return super().anew(xs[0] if xs[0] is not x else x, y, name)
 
 
 equal = Binary(
@@ -132,12 +132,12 @@ def as_bool(x: Any) -> Any:
 class Logical(Binary):
     """A function of truth values, for which every number but 0 is true."""
 
-    def slow(self, x: Any, y: Any, name: str) -> Any:
+    def anew(self, x: Any, y: Any, name: str) -> Any:
         xs = operands(name, (x, y))
         if all(aval_of(v).kind == "b" for v in xs):
-            return super().slow(*xs, name)
+            return super().anew(*xs, name)
         weak = all(aval_of(v).weak_type for v in xs)
-        result = super().slow(*[as_bool(v) for v in xs], name)
+        result = super().anew(*[as_bool(v) for v in xs], name)
         return lax.convert_element_type(result, np.bool_, weak)
 
 
@@ -250,7 +250,7 @@ def _imag(x: Any) -> Any:
     if aval_of(x).kind == "c":
         return lax.imag(x)
     aval = aval_of(x)
-    return lax.full(aval.shape, number(x, 0))
+    return lax.full(aval.shape, aval.dtype.type(0))
 
 
 real = Unary(

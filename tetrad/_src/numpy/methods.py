@@ -18,6 +18,7 @@ from tetrad._src.numpy.convert import array_like, fresh_copy
 from tetrad._src.numpy.at import At
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.index import getitem
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.text import format_array as format_array
 from tetrad._src.numpy.text import format_elements as format_elements
 from tetrad._src.numpy.ufunc import operator, prefix, reflected
@@ -70,6 +71,8 @@ _BINARY = {
 for _name, (_function, _symbol) in _BINARY.items():
     TABLE[f"__{_name}__"] = operator(_function, _symbol)
     TABLE[f"__r{_name}__"] = reflected(_function, _symbol)
+
+TABLE["__pow__"] = elementwise.power_method
 
 _COMPARISONS = {
     "eq": (logic.equal, "=="),
@@ -128,7 +131,6 @@ def __round__(x: Any, ndigits: int | None = None) -> Any:
 
 
 TABLE["__getitem__"] = getitem
-
 
 @method
 def __len__(x: Any) -> int:
@@ -232,6 +234,7 @@ def _index_text(index: Any) -> str:
 
 
 @attribute
+@planned()
 def T(x: Any) -> Any:  # noqa: N802
     """The array with its axes reversed."""
     return shape.transposed(x, None, "x.T")
@@ -283,6 +286,7 @@ def flat(x: Any) -> Any:
 
 
 @method
+@planned()
 def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """The array with its elements converted to `dtype`: see `jnp.astype`."""
     return converted(x, dtype, copy, "x.astype")
@@ -302,6 +306,7 @@ def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
 
 
 @method
+@planned()
 def reshape(
     x: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
 ) -> Any:
@@ -311,6 +316,7 @@ def reshape(
 
 
 @method
+@planned()
 def transpose(x: Any, *args: Any) -> Any:
     """The array with its axes in another order: see `jnp.transpose`."""
     axes: Any = args
@@ -377,6 +383,7 @@ def tobytes(x: Any, order: str = "C") -> bytes:
 
 
 @method
+@planned()
 def sum(
     x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None, promote_integers: bool = True,
@@ -388,6 +395,7 @@ def sum(
 
 
 @method
+@planned()
 def mean(
     x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     *, where: Any = None,

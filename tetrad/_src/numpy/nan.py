@@ -11,6 +11,7 @@ from tetrad._src.numpy import lax, reduce
 from tetrad._src.numpy.convert import value
 from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.logic import as_bool
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import stretch
 
 
@@ -29,6 +30,7 @@ def _numbers(x: Value, where: Any) -> Any:
     return lax.bitwise_and(valid, stretch(as_bool(where), x.shape))
 
 
+@planned()
 def nansum(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
@@ -70,6 +72,7 @@ def _nan_extreme(
     return lax.select(nothing, number(result, np.nan), result)
 
 
+@planned()
 def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
@@ -85,6 +88,7 @@ def nanmax(
     )
 
 
+@planned()
 def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
@@ -135,6 +139,7 @@ def nanargmin(
     return _nan_index(a, axis, keepdims, "jnp.nanargmin", reduce.argmin, np.inf)  # type: ignore[no-any-return]
 
 
+@planned()
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     where: Any = None,

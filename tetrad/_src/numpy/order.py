@@ -14,6 +14,7 @@ from tetrad._src.numpy.axes import axes_argument, axis_argument, others, static_
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, inexact, promote_dtypes, promote_inexact, to
 from tetrad._src.numpy.search import true_places
 from tetrad._src.util import errors
@@ -32,6 +33,7 @@ def _only_stable(kind: Any, order: Any, name: str) -> None:
         raise ValueError(f"{name}: there is no kind of sorting {kind!r}")
 
 
+@planned()
 def sort(
     a: Any,
     axis: int | None = -1,
@@ -54,6 +56,7 @@ def sort(
     return lax.rev(result, (along,)) if descending else result  # type: ignore[no-any-return]
 
 
+@planned()
 def argsort(
     a: Any,
     axis: int | None = -1,
@@ -237,6 +240,7 @@ def nanpercentile(
     return _quantile(a, share, axis, out, method, keepdims, True, "jnp.nanpercentile")
 
 
+@planned()
 def median(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,

@@ -18,6 +18,7 @@ from tetrad._src.numpy.convert import operand, value
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.elementwise import maximum, minimum, no_out, number, zero_like
 from tetrad._src.numpy.logic import as_bool
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (
     broadcast,
     call,
@@ -103,6 +104,7 @@ def _short_float(dtype: Any) -> bool:
     return dtypes.kind(dtype) == "f" and dtype.itemsize == 2
 
 
+@planned()
 def sum(
     a: Any,
     axis: Any = None,
@@ -161,6 +163,7 @@ def _accumulated(
     return lax.convert_element_type(x, inside), final
 
 
+@planned()
 def prod(
     a: Any,
     axis: Any = None,
@@ -191,6 +194,7 @@ def prod(
     )
 
 
+@planned()
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
     """The number of elements along `axis` that are not 0.
 
@@ -205,6 +209,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
 # ------------------------------------------------------------------------------ any, all
 
 
+@planned()
 def any(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Value:
@@ -217,6 +222,7 @@ def any(
     return _logical(a, axis, out, keepdims, where, "jnp.any", lax.reduce_or, False)
 
 
+@planned()
 def all(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Value:
@@ -244,6 +250,7 @@ def _logical(
 # ------------------------------------------------------------------------------- extrema
 
 
+@planned()
 def max(
     a: Any,
     axis: Any = None,
@@ -263,6 +270,7 @@ def max(
     return _extreme(a, axis, out, keepdims, initial, where, "jnp.max")
 
 
+@planned()
 def min(
     a: Any,
     axis: Any = None,
@@ -328,6 +336,7 @@ def check_not_empty(x: Value, axes: Axes, name: str) -> None:
         )
 
 
+@planned()
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Value:
     """The largest minus the smallest element along `axis`.
 
@@ -359,6 +368,7 @@ def _index_of_extreme(
     return kept_axes(index, shape, axes, keepdims)
 
 
+@planned()
 def argmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Value:
@@ -374,6 +384,7 @@ def argmax(
     return _index_of_extreme(a, axis, out, bool(keepdims), "jnp.argmax", lax.argmax)  # type: ignore[no-any-return]
 
 
+@planned()
 def argmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Value:
@@ -403,6 +414,7 @@ def _count(x: Any, axes: Axes, where: Any, dtype: Any, keepdims: bool, name: str
     return lax.convert_element_type(counts, dtype)
 
 
+@planned()
 def mean(
     a: Any,
     axis: Any = None,
@@ -434,6 +446,7 @@ def averaged(
     return lax.convert_element_type(result, final)
 
 
+@planned()
 def var(
     a: Any,
     axis: Any = None,
@@ -505,6 +518,7 @@ def _over_freedom(total: Any, count: Any, ddof: Any, dtype: Any) -> Any:
     return lax.select(positive, lax.div(total, freedom), number(total, math.nan))
 
 
+@planned()
 def std(
     a: Any,
     axis: Any = None,

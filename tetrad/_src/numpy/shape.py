@@ -18,6 +18,7 @@ from tetrad._src.numpy.axes import (
 )
 from tetrad._src.numpy.convert import fresh_copy, operands, value
 from tetrad._src.numpy.create import spread
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, joined
 
 
@@ -58,6 +59,7 @@ def size(a: Any, axis: Any = None) -> int:
 # ------------------------------------------------------------------------------- reshape
 
 
+@planned()
 def reshape(
     a: Any, shape: Any, order: str = "C", *, copy: bool | None = None
 ) -> Value:
@@ -120,6 +122,7 @@ def _size_message(x: Value, extents: Sequence[int], known: int, name: str) -> st
     return f"{call(name)}: cannot reshape {x.aval.long_name()} to {target}: {problem}"
 
 
+@planned()
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Value:
     """The elements of `a` in row-major order (order "F": column-major), as a vector.
 
@@ -133,6 +136,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Value:
     return reshaped(x, (x.size,), order, None, "jnp.ravel")
 
 
+@planned()
 def expand_dims(a: Any, axis: Any) -> Value:
     """`a` with axes of extent 1 inserted at the positions `axis` of the result.
 
@@ -148,6 +152,7 @@ def expand_dims(a: Any, axis: Any) -> Value:
     return lax.expand_dims(x, new)  # type: ignore[no-any-return]
 
 
+@planned()
 def squeeze(a: Any, axis: Any = None) -> Value:
     """`a` without axes of extent 1: all of them, or those named by `axis`.
 
@@ -223,6 +228,7 @@ def _each(arys: Sequence[Any], name: str, grow: Any) -> Any:
 # ------------------------------------------------------------------------- order of axes
 
 
+@planned()
 def transpose(a: Any, axes: Any = None) -> Value:
     """Axis i of the result is axis axes[i] of `a`; without `axes` they are reversed.
 
@@ -252,6 +258,7 @@ def transposed(x: Value, axes: Any, name: str) -> Value:
 permute_dims = transpose
 
 
+@planned()
 def matrix_transpose(x: Any, /) -> Value:
     """`x` with its last two axes swapped. ValueError if it has fewer.
 
@@ -274,6 +281,7 @@ def swapped(x: Value, first: int, second: int) -> Value:
     return lax.transpose(x, tuple(order))  # type: ignore[no-any-return]
 
 
+@planned()
 def swapaxes(a: Any, axis1: int, axis2: int) -> Value:
     """`a` with two axes exchanged. ValueError if one is out of range.
 
@@ -286,6 +294,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Value:
     return swapped(x, first, axis_argument(axis2, x.ndim, "jnp.swapaxes", "axis2"))
 
 
+@planned()
 def moveaxis(a: Any, source: Any, destination: Any) -> Value:
     """`a` with the axes `source` at the positions `destination`, the others in order.
 
@@ -326,6 +335,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Value:
 # ---------------------------------------------------------------------- stretch and turn
 
 
+@planned()
 def broadcast_to(array: Any, shape: Any) -> Value:
     """`array` repeated along axes of extent 1 and new leading axes, to `shape`.
 
@@ -356,6 +366,7 @@ def broadcast_arrays(*args: Any) -> list[Value]:
     return [spread(x, extents, name) for x in xs]
 
 
+@planned()
 def flip(m: Any, axis: Any = None) -> Value:
     """`m` with its elements in reverse order along `axis` (None: along all axes).
 
@@ -390,6 +401,7 @@ def fliplr(m: Any) -> Value:
     return lax.rev(x, (axis_argument(1, x.ndim, "jnp.fliplr"),))  # type: ignore[no-any-return]
 
 
+@planned()
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     """`m` turned by k quarter turns in the plane of `axes`, from the first to the second.
 
@@ -414,6 +426,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     return x
 
 
+@planned()
 def roll(a: Any, shift: Any, axis: Any = None) -> Value:
     """`a` with elements moved on by `shift` along `axis`; what leaves comes in again.
 

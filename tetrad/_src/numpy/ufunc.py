@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.op import Op
+from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import array_like, operand, operands
+from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import call, inexact, joined, named, stretch, to
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
@@ -99,6 +99,7 @@ class Unary(Function):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.planner = Planner(self.name)
         self.table: dict[Aval, Op] = Cache(f"plans of {self.name}", limit=4096)
 
     def details(self, rule: Rule, kinds: str) -> str:
@@ -130,6 +131,8 @@ class Unary(Function):
         x = to(x, dtype, aval.weak_type and dtypes.kind(dtype) != "b", name)
         if self.op is not None and x is given and isinstance(x, Value):
             self.table[aval] = self.op
+        if isinstance(x, Value) and self.op is None:
+            return self.planner.run(x.aval, self.compute, (x,))
         return self.compute(x)
 
 
@@ -142,6 +145,7 @@ class Binary(Function):
     def __init__(self, *args: Any, identity: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.identity = identity
+        self.planner = Planner(self.name)
         self.pairs: dict[Any, Op] = Cache(f"plans of {self.name}", limit=4096)
         # Plans for (aval, type of a Python number), while x64 is off, and on.
         self.right = (Cache(f"scalars of {self.name}"), Cache(f"scalars of {self.name}"))
@@ -172,6 +176,14 @@ class Binary(Function):
             raise
 
     def slow(self, x: Any, y: Any, name: str) -> Any:
+        """The call with all checks; that of two arrays is planned."""
+        if isinstance(x, Value) and isinstance(y, Value):
+            return self.planner.run(
+                (x.aval, y.aval), lambda a, b: self.anew(a, b, name), (x, y)
+            )
+        return self.anew(x, y, name)
+
+    def anew(self, x: Any, y: Any, name: str) -> Any:
         xs = operands(name, (x, y))
         dtype, weak, shape = joined(name, xs)
         dtype = self.rule(dtype)
@@ -217,14 +229,7 @@ class Binary(Function):
 
 def expand_last(x: Value, count: int) -> Any:
     """`x` with `count` axes of extent 1 at the end."""
-    from_shape = x.shape
-    return stretch_axes(x, (*from_shape, *[1] * count), tuple(range(len(from_shape))))
-
-
-def stretch_axes(x: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    from tetrad._src.numpy import lax
-
-    return lax.broadcast_in_dim(x, shape, axes)
+    return lax.broadcast_in_dim(x, (*x.shape, *[1] * count), tuple(range(x.ndim)))
 
 
 def _in_range(dtype: Any, name: str) -> Callable[[int], int]:

@@ -1,0 +1,193 @@
+"""What a function of NumPy comes down to, remembered.
+
+`jnp.mean(x, axis=0)` checks and decides much before it calls two operations. All that
+depends on the aval of `x` and the other arguments alone, so it is found once: a `Plan`
+is the list of operations with their operands, and running it costs little more than the
+operations themselves. A call is planned when it is made for the second time.
+
+`planned` is the decorator; `Planner` is for functions that make their own keys.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tetrad._src.core.bind import STATE, Value, aval_of
+from tetrad._src.core.jaxpr import Jaxpr, Literal, last_uses
+from tetrad._src.core.stage import stage
+from tetrad._src.util.config import config
+from tetrad._src.util.memo import Cache
+
+SEEN = "seen once"
+NEVER = "holds arrays of its own"
+
+
+class Plan:
+    """Operations on numbered values: the arguments, then literals, then results."""
+
+    __slots__ = ("chain", "literals", "steps", "outs", "single")
+
+    def __init__(self, jaxpr: Jaxpr, single: bool) -> None:
+        self.single = single
+        self.chain = _chain(jaxpr)
+        number = {var: i for i, var in enumerate(jaxpr.ins)}
+        atoms = [a for e in jaxpr.eqns for a in e.ins] + list(jaxpr.outs)
+        literals = [a for a in atoms if type(a) is Literal]
+        self.literals = [a.val for a in literals]
+        numbers: dict[Any, int] = {
+            id(a): len(number) + i for i, a in enumerate(literals)
+        }
+        count = len(number) + len(literals)
+        self.steps: list[Any] = []
+        for eqn, dead in zip(jaxpr.eqns, last_uses(jaxpr)):
+            ins = [
+                numbers[id(a)] if type(a) is Literal else number[a] for a in eqn.ins  # type: ignore[index]
+            ]
+            for var in eqn.outs:
+                number[var] = count
+                count += 1
+            gone = [number[var] for var in dead]
+            self.steps.append((eqn.op, ins, gone, eqn.op.multiple))
+        self.outs = [
+            numbers[id(a)] if type(a) is Literal else number[a] for a in jaxpr.outs  # type: ignore[index]
+        ]
+
+    def run(self, args: Sequence[Any]) -> Any:
+        process = STATE.trace.process
+        if self.chain is not None:
+            x = args[0]
+            for op in self.chain:
+                x = process(op, (x,))
+            return x
+        values = [*args, *self.literals]
+        for op, ins, gone, multiple in self.steps:
+            result = process(op, [values[i] for i in ins])
+            if multiple:
+                values.extend(result)
+            else:
+                values.append(result)
+            # Nothing may seem alive that the rest of the plan does not need.
+            result = None
+            for i in gone:
+                values[i] = None
+        if self.single:
+            return values[self.outs[0]]
+        return [values[i] for i in self.outs]
+
+
+def _chain(jaxpr: Jaxpr) -> list[Any] | None:
+    """The operations if each takes the result of the one before and nothing else."""
+    if len(jaxpr.ins) != 1 or len(jaxpr.outs) != 1:
+        return None
+    last: Any = jaxpr.ins[0]
+    ops = []
+    for eqn in jaxpr.eqns:
+        if len(eqn.ins) != 1 or eqn.ins[0] is not last or eqn.op.multiple:
+            return None
+        ops.append(eqn.op)
+        last = eqn.outs[0]
+    return ops if jaxpr.outs[0] is last else None
+
+
+class Planner:
+    """Plans by key. The key must determine, with the avals, what the function does."""
+
+    __slots__ = ("plans",)
+
+    def __init__(self, name: str) -> None:
+        self.plans = (Cache(f"plans of {name}"), Cache(f"plans of {name} (x64)"))
+
+    def run(self, key: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """`function(*args)`, by plan from the third time on. `args` are operands."""
+        plans = self.plans[config.x64]
+        plan = plans.get(key)
+        if type(plan) is Plan:
+            return plan.run(args)
+        if plan is None:
+            plans[key] = SEEN
+        elif plan is SEEN:
+            plans[key] = plan = make(function, args)
+            if type(plan) is Plan:
+                return plan.run(args)
+        return function(*args)
+
+
+def make(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """The plan of `function` on operands like `args`, or NEVER."""
+    single = True
+
+    def listed(*xs: Any) -> Sequence[Any]:
+        nonlocal single
+        result = function(*xs)
+        single = not isinstance(result, (list, tuple))
+        return [result] if single else result
+
+    jaxpr, consts = stage(listed, [aval_of(a) for a in args])
+    return NEVER if consts else Plan(jaxpr, single)
+
+
+def planned(arrays: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: plans calls by the avals of the first `arrays` arguments.
+
+    The other arguments are part of the key, so they must not be numbers to compute
+    with; where one is an array (a mask, say) the call is not planned.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        planner = Planner(function.__name__)
+        plans = planner.plans
+        if arrays == 1:
+
+            @functools.wraps(function)
+            def one(*args: Any, **kwargs: Any) -> Any:
+                if not args or not isinstance(args[0], Value):
+                    return function(*args, **kwargs)
+                x = args[0]
+                key: Any = x.aval
+                if len(args) > 1 or kwargs:
+                    key = _key(key, args[1:], kwargs)
+                try:
+                    plan = plans[config.x64].get(key)
+                except TypeError:
+                    return function(*args, **kwargs)
+                if type(plan) is Plan:
+                    return plan.run((x,))
+                return planner.run(
+                    key, lambda x: function(x, *args[1:], **kwargs), (x,)
+                )
+
+            return one
+
+        @functools.wraps(function)
+        def several(*args: Any, **kwargs: Any) -> Any:
+            operands = args[:arrays]
+            if len(operands) < arrays or not all(
+                [isinstance(a, Value) for a in operands]
+            ):
+                return function(*args, **kwargs)
+            key = tuple([a.aval for a in operands])
+            if len(args) > arrays or kwargs:
+                key = _key(key, args[arrays:], kwargs)
+            try:
+                plan = plans[config.x64].get(key)
+            except TypeError:
+                return function(*args, **kwargs)
+            if type(plan) is Plan:
+                return plan.run(operands)
+            rest = args[arrays:]
+            return planner.run(key, lambda *xs: function(*xs, *rest, **kwargs), operands)
+
+        return several
+
+    return decorate
+
+
+def _key(aval: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A key that tells 1 from 1.0 and True."""
+    kinds = tuple(map(type, args))
+    if not kwargs:
+        return aval, tuple(args), kinds
+    named = tuple([(k, v, type(v)) for k, v in kwargs.items()])
+    return aval, tuple(args), kinds, named
