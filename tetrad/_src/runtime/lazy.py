@@ -395,12 +395,19 @@ def _call_now(
     for x in args:
         if type(x) is Array and x.buffer is None:
             force(x)
+    donated = getattr(entry.op, "donated", ())
+    given = [x for x, d in zip(args, donated) if d and type(x) is Array]
+    if given:
+        if len({id(x) for x in given}) < len(given):
+            raise errors.JaxRuntimeError(
+                "one array is donated twice in the same call: give the function two"
+                " arrays, as in f(x, x.copy())"
+            )
+        flush()  # what is pending may still read what is given away
     call = _node(entry, args, place, where)
     outs = [call]
     if entry.several:
         outs = _project(call)
-    donated = getattr(entry.op, "donated", ())
-    given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     with _lock:
         nodes = [call, *outs] if entry.several else [call]
         execute.submit(nodes, list(outs), target, donated=given, all_needed=True)
