@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.api import devices
+from tetrad._src.api import devices, plugins
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer
 from tetrad._src.numpy import convert, methods, text
@@ -31,12 +31,6 @@ def _cpu() -> Any:
     return client.CpuBackend(cpu_device_count())
 
 
-def _pjrt(name: str) -> Any:
-    """The backend of a PJRT plugin."""
-    client = importlib.import_module("tetrad._src.hlo.client")
-    return client.PjrtBackend(name, reclaim=lazy.prune_all)
-
-
 def install() -> None:
     lazy.install()
     convert.install(_device_array, _move)
@@ -45,6 +39,7 @@ def install() -> None:
     Array.__str__ = _elements_text
     tracer_methods.install()
     device.register_platform("cpu", _cpu, first=False)
+    plugins.install()
 
 
 def _array_text(x: Any) -> str:

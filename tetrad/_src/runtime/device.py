@@ -104,6 +104,8 @@ _backends: dict[str, Any] = {}
 _aliases = {"cuda": "gpu", "rocm": "gpu"}
 _order: list[str] = []
 _lock = threading.RLock()
+_discover: Callable[[str], Callable[[], Any] | None] = lambda name: None
+hints: dict[str, str] = {}  # platform -> what to install for it
 
 
 def register_platform(name: str, factory: Callable[[], Any], *, first: bool) -> None:
@@ -112,6 +114,12 @@ def register_platform(name: str, factory: Callable[[], Any], *, first: bool) -> 
     if name in _order:
         _order.remove(name)
     _order.insert(0 if first else len(_order), name)
+
+
+def set_discovery(look: Callable[[str], Callable[[], Any] | None]) -> None:
+    """The port of the roof: how to find a platform that nobody registered."""
+    global _discover
+    _discover = look
 
 
 def platforms() -> list[str]:
@@ -128,21 +136,19 @@ def backend(platform: str | None = None) -> Any:
     with _lock:
         if name in _backends:
             return _backends[name]
-        factory = _factories.get(name)
+        factory = _factories.get(name) or _discover(name)
         if factory is None:
             raise RuntimeError(missing_platform(name))
         made = factory()
         _backends[name] = made
+        if name not in _order:
+            _order.append(name)
         return made
 
 
 def missing_platform(name: str) -> str:
-    hints = {
-        "gpu": "pip install 'tetrad[cuda]' (NVIDIA, Linux) brings the plugin",
-        "tpu": "pip install 'tetrad[tpu]' brings the plugin",
-    }
     looked = _problems.get(name, f"no PJRT plugin for '{name}' is installed")
-    hint = hints.get(name, "tetrad.register_pjrt_plugin(name, path) adds a plugin")
+    hint = hints.get(name) or "tetrad.register_pjrt_plugin(name, path) adds a plugin"
     return (
         f"platform '{name}' is not available: {looked}. Platforms that exist:"
         f" {', '.join(platforms())}. {hint}."
