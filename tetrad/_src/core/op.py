@@ -1,7 +1,8 @@
 """Operations: one class states everything about one operation.
 
-An operation is an interned frozen dataclass instance. The class is the operation (and
-what JAX calls its primitive), the fields are its static parameters, the methods are its
+An operation is an interned immutable instance whose fields are the annotations of its
+class, as in a frozen dataclass. The class is the operation (and what JAX calls its
+primitive), the fields are its static parameters, the methods are its
 rules. An equation is `outs = op(*operands)`.
 
 Read `Op` from top to bottom: identity and facts, typing, differentiation, batching,
@@ -11,10 +12,9 @@ against the builder protocols at the end, so operations import no backend.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, Protocol, dataclass_transform
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE
@@ -89,19 +89,14 @@ class Whole:
         self.value = value
 
 
-@dataclasses.dataclass(slots=True)
-class Axis:
+class Axis(NamedTuple):
     """A mapped axis: its size, and its name if it has one."""
 
     size: int
     name: Any = None
 
-    def __hash__(self) -> int:
-        return hash((self.size, self.name))
 
-
-@dataclasses.dataclass(slots=True)
-class Split:
+class Split(NamedTuple):
     """An operation taken apart by partial evaluation.
 
     `known` runs now on the operands `known_in`; its outputs are the known outputs, then
@@ -167,10 +162,38 @@ class Op(metaclass=Primitive):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+        own = [
+            name
+            for name, kind in cls.__dict__.get("__annotations__", {}).items()
+            if "ClassVar" not in str(kind)
+        ]
+        inherited = cls.__match_args__
+        cls.__match_args__ = (*inherited, *[n for n in own if n not in inherited])
         if "name" not in cls.__dict__:
             words = "".join("_" + c.lower() if c.isupper() else c for c in cls.__name__)
             cls.name = words.lstrip("_")
+
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # What dataclass() would write; writing it for every class costs import time.
+        names = self.__match_args__
+        values = self.__dict__
+        if len(args) > len(names):
+            raise TypeError(f"{self.name} has {len(names)} fields, got {len(args)}")
+        values.update(zip(names, args))
+        for name in names[len(args) :]:
+            if name in kwargs:
+                values[name] = kwargs.pop(name)
+            elif not hasattr(type(self), name):
+                raise TypeError(f"{self.name} misses its field {name!r}")
+            else:
+                values[name] = getattr(type(self), name)
+        if kwargs:
+            raise TypeError(f"{self.name} has no field {next(iter(kwargs))!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"operations are immutable: {self.name}.{name}")
 
     def __call__(self, *args: Any) -> Any:
         return STATE.trace.process(self, args)
@@ -194,11 +217,11 @@ class Op(metaclass=Primitive):
 
     @property
     def params(self) -> dict[str, Any]:
-        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        own = {name: getattr(self, name) for name in self.__match_args__}
         return {**own, **self.fixed} if self.fixed else own
 
     def fields(self) -> tuple[Any, ...]:
-        return tuple([getattr(self, name) for name in type(self).__match_args__])  # type: ignore[attr-defined]
+        return tuple([getattr(self, name) for name in self.__match_args__])
 
     def jaxprs(self) -> tuple[Any, ...]:
         """The jaxprs that this operation holds."""
@@ -262,8 +285,7 @@ def infer(op: Op, avals: tuple[Aval, ...]) -> Any:
 # ------------------------------------------------------------- builder protocols
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """A part of an output that a REARRANGE operation fills from one operand.
 
     Operand `operand` (all of it, or a scalar that fills the region) goes to the output
@@ -277,8 +299,7 @@ class Region:
     strides: tuple[int, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """A run-time offset: clamp(operand, 0, limit) along one axis of the source."""
 
     operand: int
@@ -286,8 +307,7 @@ class Start:
     limit: int
 
 
-@dataclasses.dataclass(slots=True)
-class Point:
+class Point(NamedTuple):
     """Where an INDEXED or UPDATE operation touches its source, in scalar code.
 
     `coords` are i64 values of the builder, one per axis of the operand; `inside` is an
