@@ -126,19 +126,34 @@ class ArgumentRules:
                     f"jit: {what}_argnames must be a string or a tuple of strings, got"
                     f" {names!r}"
                 )
-        if self.signature is not None:
-            parameters = self.signature.parameters
-            open_ended = inspect.Parameter.VAR_KEYWORD in [
-                p.kind for p in parameters.values()
-            ]
-            for label in labels:
-                if label not in parameters and not open_ended:
-                    raise ValueError(
-                        f"jit: {what}_argnames={names!r} names {label!r}, but"
-                        f" `{name_of(self.fun)}` has the parameters"
-                        f" {', '.join(parameters)}"
-                    )
+        if labels and self.signature is None:
+            raise ValueError(
+                f"jit: {what}_argnames={names!r} needs the signature of"
+                f" `{name_of(self.fun)}`, which it does not tell: use {what}_argnums"
+            )
+        if labels:
+            self._check_names(labels, f"{what}_argnames={names!r}")
         return labels
+
+    def _check_names(self, labels: Sequence[str], what: str) -> None:
+        assert self.signature is not None
+        parameters = self.signature.parameters
+        kinds = {name: p.kind for name, p in parameters.items()}
+        open_ended = inspect.Parameter.VAR_KEYWORD in kinds.values()
+        for label in labels:
+            kind = kinds.get(label)
+            if kind is None and not open_ended:
+                raise ValueError(
+                    f"jit: {what} names {label!r}, but `{name_of(self.fun)}` has the"
+                    f" parameters {', '.join(parameters)}"
+                )
+            if kind is inspect.Parameter.POSITIONAL_ONLY or (
+                kind is inspect.Parameter.VAR_POSITIONAL
+            ):
+                raise ValueError(
+                    f"jit: {what} names {label!r}, which `{name_of(self.fun)}` takes by"
+                    " position only: give its number instead"
+                )
 
     def static_places(self, args: Sequence[Any]) -> tuple[int, ...]:
         """Positions of static arguments in this call: those named so, and those that

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tetrad._src.api.flat import (
     FlatFunction,
     argument_name,
@@ -72,6 +74,13 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     _check_axes("in_axes", in_axes)
+    if not isinstance(in_axes, (tuple, int, np.integer)) and in_axes is not None:
+        raise TypeError(
+            "vmap: in_axes must be an int, None, or a tuple with one entry an argument,"
+            f" got {shortened(in_axes)} of type {type(in_axes).__name__}. For one"
+            f" argument that is a {type(in_axes).__name__}, write"
+            f" in_axes=({shortened(in_axes)},)."
+        )
     _check_axes("out_axes", out_axes)
     options = _Options(fun, in_axes, out_axes, axis_name, axis_size)
 
@@ -121,9 +130,9 @@ def _is_none(x: Any) -> bool:
 
 def _check_axes(what: str, axes: Any) -> None:
     for axis in tree.leaves(axes, is_leaf=_is_none):
-        if axis is None or type(axis) is int:
-            continue
-        if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+        if isinstance(axis, bool) or not (
+            axis is None or isinstance(axis, (int, np.integer))
+        ):
             raise TypeError(
                 f"vmap: {what} must be an int, None, or a pytree of these, got"
                 f" {shortened(axis)} of type {type(axis).__name__} in"
@@ -144,15 +153,8 @@ def _axes_of_leaves(
             found = prefix_leaves(
                 in_axes, tuple(args), "vmap: in_axes", "the arguments"
             )
-        elif in_axes is None or hasattr(in_axes, "__index__"):
-            found = [in_axes] * len(tree.leaves(tuple(args)))
         else:
-            raise TypeError(
-                "vmap: in_axes must be an int, None, or a tuple with one entry an"
-                f" argument, got {shortened(in_axes)} of type {type(in_axes).__name__}."
-                f" For one argument that is a {type(in_axes).__name__}, write"
-                f" in_axes=({shortened(in_axes)},)."
-            )
+            found = [in_axes] * len(tree.leaves(tuple(args)))
         found = found + [0] * len(tree.leaves(kwargs))
         options.in_cache[in_tree] = found
     return found
@@ -237,7 +239,7 @@ def _axes_of_results(options: _Options, out_tree: Any) -> list[int | None]:
     found = options.out_cache.get(out_tree)
     if found is None:
         out_axes = options.out_axes
-        if out_axes is None or hasattr(out_axes, "__index__"):
+        if out_axes is None or isinstance(out_axes, (int, np.integer)):
             found = [out_axes] * out_tree.num_leaves
         else:
             example = out_tree.unflatten([0] * out_tree.num_leaves)
@@ -386,7 +388,7 @@ def _argument_count(options: _Options, leaves: Sequence[Any]) -> int:
     """The number of arguments if each is one leaf, else -1."""
     in_axes = options.in_axes
     if isinstance(in_axes, tuple):
-        simple = all(a is None or hasattr(a, "__index__") for a in in_axes)
+        simple = all(a is None or isinstance(a, (int, np.integer)) for a in in_axes)
         return len(in_axes) if simple else -1
     return len(leaves)
 

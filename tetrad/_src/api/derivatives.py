@@ -28,7 +28,7 @@ from tetrad._src.api.inspect import abstract
 from tetrad._src.control.signature import argument_numbers, name_of, parameter_names
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
-from tetrad._src.core.jaxpr import Var, eval_jaxpr
+from tetrad._src.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tetrad._src.core.op import Linear
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.views import zeros
@@ -500,8 +500,15 @@ class PullBack:
         self.residuals = residuals
 
     @frames.hide_frames
-    def __call__(self, ct: Any) -> tuple[Any, ...]:
+    def __call__(self, *cts: Any) -> tuple[Any, ...]:
         program = self.program
+        if len(cts) != 1:
+            raise TypeError(
+                f"vjp: the pull-back of `{name_of(program.fun)}` takes one cotangent, in"
+                f" the structure of the result, {program.out_tree}, but was called with"
+                f" {len(cts)} arguments"
+            )
+        (ct,) = cts
         leaves, ct_tree = tree.flatten(ct)
         if ct_tree != program.out_tree:
             raise ValueError(
@@ -561,56 +568,83 @@ def _linearize(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
     results = [as_value(o, "linearize") for o in outs]
     count = flat.count
     del tape.outs[count:]
-    derivative = PushForward(
-        fun, in_tree, flat.out_tree, values, [o.aval for o in results[:count]], tape
+    jaxpr, residuals = tape.close()
+    program = PushProgram(
+        fun,
+        in_tree,
+        flat.out_tree,
+        [v.aval for v in values],
+        [o.aval for o in results[:count]],
+        [out is not None for out in tape.outs],
+        jaxpr,
     )
+    derivative = PushForward(program, residuals)
     value = flat.out_tree.unflatten(results[:count])
     if has_aux:
         return value, derivative, flat.aux_tree.unflatten(results[count:])
     return value, derivative
 
 
-class PushForward:
-    """The function that `linearize` gives: from tangents of the arguments to that of
-    the value.
-    """
+class PushProgram:
+    """All of a push-forward but its residuals: what calls of one trace share."""
 
     def __init__(
         self,
         fun: Fun,
         in_tree: Any,
         out_tree: Any,
-        primals: Sequence[Any],
+        in_avals: Sequence[Aval],
         out_avals: Sequence[Aval],
-        tape: Tape,
+        nonzero: Sequence[bool],
+        jaxpr: Jaxpr,
     ) -> None:
         self.fun = fun
         self.in_tree = in_tree
         self.out_tree = out_tree
-        self.in_avals = [p.aval for p in primals]
+        self.in_avals = in_avals
         self.out_avals = out_avals
-        self.nonzero = [out is not None for out in tape.outs]
-        self.jaxpr, self.consts = tape.close()
+        self.nonzero = nonzero
+        self.jaxpr = jaxpr
+
+
+class PushForward:
+    """The function that `linearize` gives: from tangents of the arguments to that of
+    the value. It is a pytree, whose leaves are the residuals.
+    """
+
+    __slots__ = ("program", "residuals", "__weakref__")
+
+    def __init__(self, program: PushProgram, residuals: Sequence[Any]) -> None:
+        self.program = program
+        self.residuals = residuals
 
     @frames.hide_frames
     def __call__(self, *tangents: Any) -> Any:
+        program = self.program
         leaves, tangent_tree = tree.flatten((tuple(tangents), {}))
-        if tangent_tree != self.in_tree:
+        if tangent_tree != program.in_tree:
             raise TypeError(
-                f"linearize: the tangents must have the structure of the arguments of"
-                f" `{name_of(self.fun)}`, {self.in_tree}, got {tangent_tree}"
+                "linearize: the tangents must have the structure of the arguments of"
+                f" `{name_of(program.fun)}`, {program.in_tree}, got {tangent_tree}"
             )
         given = [
-            _direction("linearize", self.fun, self.in_tree, i, aval, t)
-            for i, (aval, t) in enumerate(zip(self.in_avals, leaves))
+            _direction("linearize", program.fun, program.in_tree, i, aval, t)
+            for i, (aval, t) in enumerate(zip(program.in_avals, leaves))
         ]
         live = [t for t in given if t is not None]
-        found = iter(eval_jaxpr(self.jaxpr, [*self.consts, *live]))
+        found = iter(eval_jaxpr(program.jaxpr, [*self.residuals, *live]))
         outs = [
             _out_tangent(aval, next(found) if on else None)
-            for aval, on in zip(self.out_avals, self.nonzero)
+            for aval, on in zip(program.out_avals, program.nonzero)
         ]
-        return self.out_tree.unflatten(outs)
+        return program.out_tree.unflatten(outs)
+
+
+tree.register_pytree_node(
+    PushForward,
+    lambda f: (f.residuals, f.program),
+    lambda program, values: PushForward(program, values),
+)
 
 
 def linear_transpose(fun: Fun, *primals: Any, reduce_axes: Sequence[Any] = ()) -> Fun:

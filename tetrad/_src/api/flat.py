@@ -21,6 +21,31 @@ from tetrad._src.util import dtypes, tree
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Float0:
+    """A leaf of dtype float0 in a result: known from its shape, so it is no output."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+
+tree.register_pytree_node(
+    Float0, lambda x: ((), x.shape), lambda shape, _: np.zeros(shape, dtypes.float0)
+)
+
+
+def flatten_result(result: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure of a result; leaves of dtype float0 go to the structure."""
+    outs, out_tree = tree.flatten(result)
+    if any(isinstance(out, np.ndarray) and is_float0(out) for out in outs):
+        result = out_tree.unflatten(
+            [Float0(o.shape) if is_float0(o) else o for o in outs]
+        )
+        return tree.flatten(result)
+    return outs, out_tree
+
+
 class FlatFunction:
     """`fun` over flat values; `out_tree` is the structure of its last result.
 
@@ -38,7 +63,7 @@ class FlatFunction:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = self.in_tree.unflatten(leaves)
-        outs, self.out_tree = tree.flatten(self.fun(*args, **kwargs))
+        outs, self.out_tree = flatten_result(self.fun(*args, **kwargs))
         return self.checked(outs)
 
     def checked(self, outs: list[Any]) -> list[Any]:
@@ -115,6 +140,11 @@ def leaf_aval(x: Any) -> Aval:
     if isinstance(x, (np.ndarray, np.generic)):
         if x.dtype.kind in "OSUMm":
             raise TypeError(f"arrays hold numbers, not {x.dtype}")
+        if isinstance(x, np.ma.MaskedArray):
+            raise ValueError(
+                "masked arrays would lose their mask: pass x.data and x.mask, and choose"
+                " with jnp.where"
+            )
         return aval_of(x)
     raise TypeError(f"no array: {type(x).__name__}")
 
@@ -163,6 +193,8 @@ def wraps_of(
         try:
             functools.update_wrapper(wrapper, fun)
             wrapper.__name__ = name.format(fun=label)
+            qualified = getattr(fun, "__qualname__", label)
+            wrapper.__qualname__ = name.format(fun=qualified)
             if doc:
                 wrapper.__doc__ = doc.format(fun=label, doc=fun.__doc__ or "")
         except (AttributeError, TypeError):

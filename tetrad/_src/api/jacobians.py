@@ -99,7 +99,7 @@ def _basis(avals: Sequence[Aval]) -> tuple[list[Any], int]:
         columns = broadcasted_iota("int32", (total, aval.size), 1)
         if start:
             columns = add(columns, start)
-        unit = convert_element_type(eq(rows, columns), aval.dtype)
+        unit = convert_element_type(eq(rows, columns), aval.dtype, aval.weak_type)
         stacks.append(reshape(unit, (total, *aval.shape)))
         start += aval.size
     return stacks, total

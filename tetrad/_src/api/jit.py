@@ -14,6 +14,7 @@ Read `JitFunction.__call__` (the fast path), `_slow`, `Entry`, then `jit`.
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -182,7 +183,7 @@ class JitFunction:
         return self if instance is None else types.MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<jit of {self._fun!r}>"
+        return f"<PjitFunction of {self._fun!r}>"
 
     def __reduce__(self) -> str:
         """Pickled like a function: by the name under which its module holds it."""
@@ -365,7 +366,7 @@ class Call:
                 self.leaves[index] = as_value(leaf, "jit")
                 return aval_of(self.leaves[index])
             return leaf_aval(leaf)
-        except (TypeError, ValueError):
+        except TypeError:
             raise TypeError(self.no_array(index, leaf, in_tree)) from None
 
     def no_array(self, index: int, leaf: Any, in_tree: Any) -> str:
@@ -417,6 +418,25 @@ class Call:
 
         of_traced.__name__ = name_of(fun)
         return of_traced
+
+
+def _check_function(function: Any) -> None:
+    if isinstance(function, (staticmethod, classmethod)):
+        kind = type(function).__name__
+        raise TypeError(
+            f"jit takes a function, got a {kind}. Write @{kind} above @jax.jit, so that"
+            " jit gets the plain function."
+        )
+    if not callable(function):
+        raise TypeError(
+            f"jit takes a function, got {shortened(function)} of type"
+            f" {type(function).__name__}. Write jit(f)(x), not jit(f(x))."
+        )
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(
+            f"jit takes a function that returns arrays, but `{name_of(function)}` is a"
+            " generator (it has a `yield`). Return a list of the values instead."
+        )
 
 
 def jit(
@@ -476,11 +496,7 @@ def jit(
             )
 
     def decorate(function: Fun) -> JitFunction:
-        if not callable(function):
-            raise TypeError(
-                f"jit takes a function, got {shortened(function)} of type"
-                f" {type(function).__name__}. Write jit(f)(x), not jit(f(x))."
-            )
+        _check_function(function)
         rules = ArgumentRules(
             function, static_argnums, static_argnames, donate_argnums, donate_argnames
         )

@@ -7,6 +7,7 @@ what they are and lead to the next step; the last one can be called.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,37 @@ from tetrad._src.core.bind import aval_of
 from tetrad._src.core.text import jaxpr_text
 from tetrad._src.runtime.device import default_placement
 from tetrad._src.util import frames, tree
+
+
+class ArgInfo:
+    """What is known of one argument of a lowered function."""
+
+    __slots__ = ("aval", "donated")
+
+    def __init__(self, aval: Aval, donated: bool) -> None:
+        self.aval = aval
+        self.donated = donated
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ArgInfo)
+            and self.aval is other.aval
+            and self.donated == other.donated
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.aval, self.donated))
+
+    def __repr__(self) -> str:
+        return f"ArgInfo({self.aval.long_name()}, donated={self.donated})"
 
 
 class Stage:
@@ -52,8 +84,11 @@ class Stage:
 
     @property
     def args_info(self) -> Any:
-        """Shapes and dtypes of the arguments, as (args, kwargs)."""
-        return self.in_tree.unflatten([struct_of(a) for a in self.in_avals_flat])
+        """Types of the arguments and whether they are donated, as (args, kwargs)."""
+        donated = set(self.donate_argnums)
+        return self.in_tree.unflatten(
+            [ArgInfo(a, i in donated) for i, a in enumerate(self.in_avals_flat)]
+        )
 
     @property
     def out_info(self) -> Any:
@@ -94,13 +129,16 @@ class Lowered(Stage):
     """A function ready to be compiled for arguments of given types."""
 
     def as_text(self, dialect: str | None = None) -> str:
-        """The program before compilation; the only dialect is the jaxpr."""
-        if dialect not in (None, "jaxpr"):
-            raise NotImplementedError(
-                f"as_text(dialect={dialect!r}) is not available: leave it out to read"
-                " the jaxpr"
-            )
-        return jaxpr_text(self.op.jaxpr, len(self.consts))
+        """The program before compilation, as a jaxpr or in dialect "stablehlo"."""
+        if dialect in (None, "jaxpr"):
+            return jaxpr_text(self.op.jaxpr, len(self.consts))
+        if dialect == "stablehlo":
+            emitter = importlib.import_module("tetrad._src.hlo.emit")
+            return str(emitter.emit(self.op.jaxpr))
+        raise NotImplementedError(
+            f"as_text(dialect={dialect!r}) is not available; there are 'jaxpr' and"
+            " 'stablehlo'"
+        )
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         return self.as_text(dialect)

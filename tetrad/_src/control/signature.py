@@ -92,6 +92,4 @@ def argument_numbers(
                     f" takes {count} positional argument{'s' if count != 1 else ''}"
                 )
         numbers = [number % count for number in numbers]
-    if len(set(numbers)) != len(numbers):
-        raise ValueError(f"{what}={value!r} lists an argument twice")
-    return tuple(numbers)
+    return tuple(dict.fromkeys(numbers))

@@ -155,6 +155,10 @@ def _array(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
     )
 
 
+def _same(self: Tracer, memo: Any = None) -> Tracer:
+    return self  # values are immutable
+
+
 def _repr(self: Tracer) -> str:
     weak = "~" if self.aval.weak_type else ""
     name = f"{weak}{self.aval.long_name()}"
@@ -177,6 +181,8 @@ METHODS = {
     "__float__": _float,
     "__complex__": _complex,
     "__array__": _array,
+    "__copy__": _same,
+    "__deepcopy__": _same,
     "__repr__": _repr,
     "__str__": _repr,
     "tolist": _tolist,
