@@ -27,16 +27,15 @@ def _cpu() -> Any:
     """The CPU backend; LLVM itself loads when something new is compiled."""
     client = importlib.import_module("tetrad._src.cpu.client")
     config.lock("jax_num_cpu_devices", "the CPU devices are in use")
-    client.reclaim = lazy.prune_all
-    return client.CpuBackend(cpu_device_count())
+    return client.CpuBackend(cpu_device_count(), reclaim=lazy.prune_all)
 
 
 def install() -> None:
     lazy.install()
     convert.install(_device_array, _move)
     methods.install()
-    Array.__repr__ = _array_text
-    Array.__str__ = _elements_text
+    Array.__repr__ = _array_text  # type: ignore[method-assign]
+    Array.__str__ = _elements_text  # type: ignore[method-assign]
     tracer_methods.install()
     device.register_platform("cpu", _cpu, first=False)
     plugins.install()

@@ -228,9 +228,9 @@ def dce(
         eqns.append(eqn)
         live.update([v for v in eqn.ins if type(v) is Var])
     used_ins = tuple([v in live for v in jaxpr.ins])
-    ins = jaxpr.ins if keep_ins else [v for v, u in zip(jaxpr.ins, used_ins) if u]
-    outs = [v for v, u in zip(jaxpr.outs, used) if u]
-    return Jaxpr(ins, eqns[::-1], outs, jaxpr.name), used_ins
+    kept = jaxpr.ins if keep_ins else [v for v, u in zip(jaxpr.ins, used_ins) if u]
+    results = [v for v, u in zip(jaxpr.outs, used) if u]
+    return Jaxpr(kept, eqns[::-1], results, jaxpr.name), used_ins
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:

@@ -168,7 +168,8 @@ class Op(metaclass=Primitive):
             if "ClassVar" not in str(kind)
         ]
         inherited = cls.__match_args__
-        cls.__match_args__ = (*inherited, *[n for n in own if n not in inherited])
+        fields = (*inherited, *[n for n in own if n not in inherited])
+        cls.__match_args__ = fields  # type: ignore[misc]
         if "name" not in cls.__dict__:
             words = "".join("_" + c.lower() if c.isupper() else c for c in cls.__name__)
             cls.name = words.lstrip("_")

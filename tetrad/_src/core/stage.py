@@ -17,7 +17,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, Value, aval_of, base_trace
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Op, infer
-from tetrad._src.util import errors, frames
+from tetrad._src.util import errors, frames, holders
 
 
 class StageTracer(Tracer):
@@ -98,12 +98,19 @@ def check_ancestor(tracer: Tracer, trace: Trace | None) -> None:
 
 
 def leak_message(tracer: Tracer) -> str:
+    """The message about a tracer used too late: who made it, who holds it."""
     made = getattr(tracer, "origin", None)
-    place = f" It was made at {frames.format_where(made)}." if made else ""
+    came = ""
+    if made:
+        function = frames.line_of(made).function
+        inside = "" if function == "<module>" else f" in `{function}`"
+        came = f", which was made{inside} at {frames.format_where(made)}"
+    found = holders.holder(tracer)
+    kept = f"It is held by {found}" if found else "It was stored in a global, an attribute or a list"
     return (
-        f"a traced value {tracer.aval.long_name()} is used after the transformation"
-        f" that made it has ended.{place} It was stored somewhere that outlives the"
-        " traced function (a global, an attribute, a list). Return it from the function"
+        f"a traced value {tracer.aval.long_name()}{came}, is used after the"
+        f" transformation that made it has ended. {kept}. A traced value stands for"
+        " something only while its function is traced: return it from the function"
         " instead of storing it."
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ class Image:
         header[JOB["VALUES"]] = ctypes.addressof(self.values)
         header[JOB["ARGUMENTS"]] = self.args.ctypes.data
         header[JOB["CODE"]] = self.code.ctypes.data
-        self.header = memoryview(header)
+        self.header = header.data
         self.address = header.ctypes.data
         self.template = header.tobytes() + self.args.tobytes() + bytes(size)
 
@@ -119,7 +119,7 @@ class CpuBackend:
     platform = "cpu"
     version = "1"
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, reclaim: Callable[[], None]) -> None:
         self._devices = [Device(self, i, "cpu") for i in range(count)]
         for device in self._devices:
             device.ledger.reclaim = reclaim
@@ -241,7 +241,3 @@ def host_dtype(aval: Aval) -> np.dtype[Any]:
         return np.dtype(np.uint64)
     dtype: np.dtype[Any] = aval.dtype
     return dtype
-
-
-def reclaim() -> None:
-    """Installed by the roof: drops memory that only dead recordings hold."""

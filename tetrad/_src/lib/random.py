@@ -19,7 +19,7 @@ import numpy as np
 
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.lib.compiled import compiled
-from tetrad._src.numpy import convert, create, elementwise, index, order, reduce
+from tetrad._src.numpy import convert, create, elementwise, index, reduce, search
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.ops import cumulative, random, special
 from tetrad._src.ops import elementwise as ops
@@ -177,14 +177,14 @@ def fold_in(key: Key, data: int | Value) -> Any:
                 f"jax.random.fold_in takes 32 bits of data, and {data} does not fit;"
                 " fold its halves in one after the other"
             )
-        data = np.uint32(int(data) & 0xFFFFFFFF)
+        word: Any = np.uint32(int(data) & 0xFFFFFFFF)
     elif aval_of(data).ndim:
         raise TypeError(
             f"jax.random.fold_in takes one integer, got {aval_of(data).long_name()}"
         )
     else:
-        data = convert_element_type(convert.operand(data, "random.fold_in"), np.uint32)
-    return _like(random.random_fold_in(typed, data), raw)
+        word = convert_element_type(convert.operand(data, "random.fold_in"), np.uint32)
+    return _like(random.random_fold_in(typed, word), raw)
 
 
 # -------------------------------------------------------------------------------- bits
@@ -548,6 +548,6 @@ def _weighted(key: Key, p: Any, count: int, draws: int, replace: bool) -> Any:
         u = uniform(key, (draws,), dtype)
         last = _pick(total, count - 1)
         level = ops.mul(last, ops.sub(dtype.type(1), u))
-        return order.searchsorted(total, level)
+        return search.searchsorted(total, level)
     noise = ops.add(gumbel(key, (count,), dtype), ops.log(p))
     return top_k(noise, draws)[1]

@@ -25,6 +25,7 @@ def count(items: Sequence[Any]) -> list[int]:
 
 class _Probe:
     __slots__ = ("held",)
+    held: Any
 
 
 def _trusted() -> bool:

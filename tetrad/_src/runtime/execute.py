@@ -73,7 +73,6 @@ def submit(
     if executable is None:
         executable = _compile(nodes, leaves, scalars, outs, device)
         _programs.setdefault(key, executable)
-    node = None
     takeover = _takeovers(executable.donors, leaves, owners, donated or ())
     buffers = device.backend.execute(
         executable,

@@ -196,7 +196,7 @@ class Recorder(Trace):
         made.placement = place
         made.buffer = None
         made.entry = entry
-        made.args = args
+        made.args = args  # type: ignore[assignment]
         made.where = STATE.where or user_frame()
         made.uses = 0
         made.epoch = 0
