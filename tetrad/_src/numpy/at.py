@@ -213,29 +213,33 @@ def _update(
     options: dict[str, Any],
 ) -> Any:
     name = f"x.at[i].{method}"
-    if isinstance(values, (list, tuple)):
-        raise TypeError(f"{name} takes an array or a number: write jnp.array({values!r})")
-    v = operand(values, name, "values")
-    if not isinstance(v, Value):
-        v = _in_dtype(v, x, name)
-    eager = not active()
-    found = signature(idx, x.shape, eager)
-    if found is None:
-        return _update_anew(x, idx, v, name, combine, scatter, options)
-    key, operands = found
+    try:
+        if isinstance(values, (list, tuple)):
+            raise TypeError(f"{name} takes an array or a number: write jnp.array({values!r})")
+        v = operand(values, name, "values")
+        if not isinstance(v, Value):
+            v = _in_dtype(v, x, name)
+        eager = not active()
+        found = signature(idx, x.shape, eager)
+        if found is None:
+            return _update_anew(x, idx, v, name, combine, scatter, options)
+        key, operands = found
 
-    def compute(x: Any, v: Any, *operands: Any) -> Any:
-        mode, promises, wrap = _options(options, name)
-        index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
-        _negative_wraps(index, wrap)
-        put_operands(index, operands, eager)
-        v = _in_dtype(v, x, name)
-        if _names_window(index):
-            return _window_update(x, index, v, combine, name)
-        return _scattered(x, index, v, scatter, mode, promises, name)
+        def compute(x: Any, v: Any, *operands: Any) -> Any:
+            mode, promises, wrap = _options(options, name)
+            index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
+            _negative_wraps(index, wrap)
+            put_operands(index, operands, eager)
+            v = _in_dtype(v, x, name)
+            if _names_window(index):
+                return _window_update(x, index, v, combine, name)
+            return _scattered(x, index, v, scatter, mode, promises, name)
 
-    plan = (x.aval, aval_of(v), method, eager, key, tuple(options.items()))
-    return _updates.run(plan, compute, (x, v, *operands))
+        plan = (x.aval, aval_of(v), method, eager, key, tuple(options.items()))
+        return _updates.run(plan, compute, (x, v, *operands))
+    except Exception as error:
+        frames.trim_traceback(error)
+        raise
 
 
 def _update_anew(

@@ -26,6 +26,7 @@ from tetrad._src.numpy.promote import (
 )
 from tetrad._src.numpy.ufunc import Binary, Unary, at_least_int, operator
 from tetrad._src.util import dtypes
+from tetrad._src.util.frames import trim_traceback, trims_itself
 from tetrad._src.util.memo import Cache
 
 ADVICE_BOOL = "use ~x for the logical opposite, or x.astype(int) for numbers"
@@ -316,13 +317,18 @@ def _integer_power(x: Any, y: int, name: str) -> Any:
 _powers: Cache = Cache("integer powers", limit=4096)
 
 
+@trims_itself
 def power_method(x: Any, y: Any) -> Any:
     """The method behind `x ** y`; integer exponents have plans of their own."""
-    if type(y) is int:
-        op = _powers.get((x.aval, y))
-        if op is not None:
-            return x if y == 1 else STATE.trace.process(op, (x,))
-    return _any_power(x, y)
+    try:
+        if type(y) is int:
+            op = _powers.get((x.aval, y))
+            if op is not None:
+                return x if y == 1 else STATE.trace.process(op, (x,))
+        return _any_power(x, y)
+    except Exception as error:
+        trim_traceback(error)
+        raise
 
 
 def _integers_to_integers(x: Any, y: Any) -> Any:

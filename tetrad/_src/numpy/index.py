@@ -271,30 +271,35 @@ _first_axis: Cache = Cache("reads of x[i]", limit=4096)
 _reads = Planner("reads of x[...]")
 
 
+@frames.trims_itself
 def getitem(x: Any, idx: Any) -> Any:
     """`x[idx]`."""
-    eager = not active()
-    if eager and type(idx) is int:
-        plan = _first_axis.get(x.aval)
-        if plan is None:
-            plan = _plan_first_axis(x.aval)
-        if plan and -plan[3] <= idx < plan[3]:
-            window, squeezed, zeros, n = plan
-            process = STATE.trace.process
-            start = idx + n if idx < 0 else idx
-            return process(squeezed, (process(window, (x, start, *zeros)),))
-    found = signature(idx, x.aval.shape, eager)
-    if found is None:
-        index = parse(idx, x.aval.shape, "x[i]")
-        return read(x, index, None, None, eager)
-    key, operands = found
+    try:
+        eager = not active()
+        if eager and type(idx) is int:
+            plan = _first_axis.get(x.aval)
+            if plan is None:
+                plan = _plan_first_axis(x.aval)
+            if plan and -plan[3] <= idx < plan[3]:
+                window, squeezed, zeros, n = plan
+                process = STATE.trace.process
+                start = idx + n if idx < 0 else idx
+                return process(squeezed, (process(window, (x, start, *zeros)),))
+        found = signature(idx, x.aval.shape, eager)
+        if found is None:
+            index = parse(idx, x.aval.shape, "x[i]")
+            return read(x, index, None, None, eager)
+        key, operands = found
 
-    def compute(x: Any, *operands: Any) -> Any:
-        index = parse(idx, x.aval.shape, "x[i]")
-        put_operands(index, operands, eager)
-        return read(x, index, None, None, eager)
+        def compute(x: Any, *operands: Any) -> Any:
+            index = parse(idx, x.aval.shape, "x[i]")
+            put_operands(index, operands, eager)
+            return read(x, index, None, None, eager)
 
-    return _reads.run((x.aval, eager, key), compute, (x, *operands))
+        return _reads.run((x.aval, eager, key), compute, (x, *operands))
+    except Exception as error:
+        frames.trim_traceback(error)
+        raise
 
 
 def _plan_first_axis(aval: Any) -> Any:

@@ -43,9 +43,7 @@ def attribute(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def install(cls: type = Value) -> None:
     """Puts the table on `cls`; errors leave methods without our inner frames."""
     for name, member in TABLE.items():
-        if name in _SELF_TRIMMING:
-            pass
-        elif isinstance(member, property):
+        if isinstance(member, property):
             member = property(frames.hide_frames(member.fget), doc=member.__doc__)  # type: ignore[arg-type]
         else:
             member = frames.hide_frames(member)
@@ -89,9 +87,6 @@ TABLE["__neg__"] = prefix(elementwise.negative, "-")
 TABLE["__pos__"] = prefix(elementwise.positive, "+")
 TABLE["__abs__"] = prefix(elementwise.absolute, "abs ")
 TABLE["__invert__"] = prefix(logic.bitwise_not, "~")
-
-# What is called most hides inner frames by itself, at no cost while all goes well.
-_SELF_TRIMMING = frozenset([*TABLE, "__getitem__", "at"])
 
 
 @method
@@ -247,6 +242,7 @@ def mT(x: Any) -> Any:  # noqa: N802
 
 
 @attribute
+@frames.trims_itself
 def at(x: Any) -> At:
     """Names elements to update: `x.at[idx].set(v)` gives a new array."""
     return At(x)

@@ -18,6 +18,7 @@ from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.jaxpr import Jaxpr, Literal, last_uses
 from tetrad._src.core.stage import stage
 from tetrad._src.util.config import config
+from tetrad._src.util.frames import trim_traceback, trims_itself
 from tetrad._src.util.memo import Cache
 
 SEEN = "seen once"
@@ -142,44 +143,54 @@ def planned(arrays: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any
 
             @functools.wraps(function)
             def one(*args: Any, **kwargs: Any) -> Any:
-                if not args or not isinstance(args[0], Value):
+                try:
+                    if not args or not isinstance(args[0], Value):
+                        return function(*args, **kwargs)
+                    x = args[0]
+                    key: Any = x.aval
+                    if len(args) > 1 or kwargs:
+                        key = _key(key, args[1:], kwargs)
+                    try:
+                        plan = plans[config.x64].get(key)
+                    except TypeError:
+                        return function(*args, **kwargs)
+                    if type(plan) is Plan:
+                        return plan.run((x,))
+                    return planner.run(
+                        key, lambda x: function(x, *args[1:], **kwargs), (x,)
+                    )
+                except Exception as error:
+                    trim_traceback(error)
+                    raise
+
+            return trims_itself(one)
+
+        @functools.wraps(function)
+        def several(*args: Any, **kwargs: Any) -> Any:
+            try:
+                operands = args[:arrays]
+                if len(operands) < arrays or not all(
+                    [isinstance(a, Value) for a in operands]
+                ):
                     return function(*args, **kwargs)
-                x = args[0]
-                key: Any = x.aval
-                if len(args) > 1 or kwargs:
-                    key = _key(key, args[1:], kwargs)
+                key = tuple([a.aval for a in operands])
+                if len(args) > arrays or kwargs:
+                    key = _key(key, args[arrays:], kwargs)
                 try:
                     plan = plans[config.x64].get(key)
                 except TypeError:
                     return function(*args, **kwargs)
                 if type(plan) is Plan:
-                    return plan.run((x,))
+                    return plan.run(operands)
+                rest = args[arrays:]
                 return planner.run(
-                    key, lambda x: function(x, *args[1:], **kwargs), (x,)
+                    key, lambda *xs: function(*xs, *rest, **kwargs), operands
                 )
+            except Exception as error:
+                trim_traceback(error)
+                raise
 
-            return one
-
-        @functools.wraps(function)
-        def several(*args: Any, **kwargs: Any) -> Any:
-            operands = args[:arrays]
-            if len(operands) < arrays or not all(
-                [isinstance(a, Value) for a in operands]
-            ):
-                return function(*args, **kwargs)
-            key = tuple([a.aval for a in operands])
-            if len(args) > arrays or kwargs:
-                key = _key(key, args[arrays:], kwargs)
-            try:
-                plan = plans[config.x64].get(key)
-            except TypeError:
-                return function(*args, **kwargs)
-            if type(plan) is Plan:
-                return plan.run(operands)
-            rest = args[arrays:]
-            return planner.run(key, lambda *xs: function(*xs, *rest, **kwargs), operands)
-
-        return several
+        return trims_itself(several)
 
     return decorate
 

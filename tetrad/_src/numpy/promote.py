@@ -20,7 +20,7 @@ from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.core.stage import where
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import describe, number_as, operands
-from tetrad._src.util import dtypes, frames
+from tetrad._src.util import dtypes, frames, source
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo
 
@@ -165,24 +165,20 @@ def call(name: str) -> str:
 
 
 def _mentions(text: str, name: str) -> bool:
-    """Whether the source `text` shows the call or operator `name`."""
+    """Whether the source `text` shows the call, operator or index `name`."""
+    if name == "x[i]":
+        return "[" in text
     core = name.split(" ")[1] if name.count(" ") == 2 else name.split(".")[-1]
     return core in text
 
 
 def operand_names(name: str, count: int) -> list[str]:
-    """Names for operands: those the user wrote around an operator, or x, y, …"""
-    if name.count(" ") == 2:
-        symbol = name.split(" ")[1]
-        text = call(name)
-        sides = [side.strip() for side in text.split(f" {symbol} ")]
-        if len(sides) == 2 and all(_simple(side) for side in sides):
-            return sides
+    """Names for operands: those the user wrote, or x, y, …"""
+    text = call(name)
+    found = source.operands(text, count) if text != name else None
+    if found is not None and all(len(side) <= 24 for side in found):
+        return found
     return ["x", "y", "z", "w"][:count] if count <= 4 else []
-
-
-def _simple(side: str) -> bool:
-    return bool(side) and side.count("(") == side.count(")") and len(side) <= 24
 
 
 def named(name: str, xs: Sequence[Any]) -> str:
@@ -190,7 +186,8 @@ def named(name: str, xs: Sequence[Any]) -> str:
     names = operand_names(name, len(xs))
     if not names:
         return "got " + ", ".join(describe(x) for x in xs)
-    return ", ".join(f"{n} is {describe(x)}" for n, x in zip(names, xs))
+    pairs = [(n, describe(x)) for n, x in zip(names, xs)]
+    return ", ".join([n if n == text else f"{n} is {text}" for n, text in pairs])
 
 
 def shapes_message(name: str, xs: Sequence[Any], why: str) -> str:

@@ -20,7 +20,7 @@ from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import call, inexact, joined, named, stretch, to
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
-from tetrad._src.util.frames import trim_traceback
+from tetrad._src.util.frames import trim_traceback, trims_itself
 from tetrad._src.util.memo import Cache
 
 Rule = Callable[[Any], Any]
@@ -274,7 +274,7 @@ def operator(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
             raise
 
     method.__doc__ = f"`x {symbol} y`: see `jnp.{function.__name__}`."
-    return method
+    return trims_itself(method)
 
 
 def reflected(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
@@ -295,7 +295,7 @@ def reflected(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
             raise
 
     method.__doc__ = f"`y {symbol} x`: see `jnp.{function.__name__}`."
-    return method
+    return trims_itself(method)
 
 
 def prefix(function: Unary, symbol: str) -> Callable[[Any], Any]:
@@ -313,4 +313,4 @@ def prefix(function: Unary, symbol: str) -> Callable[[Any], Any]:
             raise
 
     method.__doc__ = f"`{symbol}x`: see `jnp.{function.__name__}`."
-    return method
+    return trims_itself(method)

@@ -16,7 +16,7 @@ from tetrad._src.core.stage import StageTracer
 from tetrad._src.transforms.jvp import JVPTracer
 from tetrad._src.transforms.linearize import LinearTracer
 from tetrad._src.transforms.vmap import BatchTracer
-from tetrad._src.util import errors
+from tetrad._src.util import errors, frames, source
 
 
 def primal_of(x: Any) -> Any:
@@ -36,21 +36,27 @@ def transformation_of(x: Tracer) -> str:
     return "grad" if kind is LinearTracer else "jvp"
 
 
-def _asked(x: Tracer) -> tuple[str, str]:
-    """The expression that asked for the number of `x`, and where."""
-    place = STATE.where or errors.user_frame()
+def _place() -> frames.Place | None:
+    return STATE.where or frames.user_frame()
+
+
+def _asked() -> tuple[str, str]:
+    """The expression that asked for a number, and where it stands."""
+    place = _place()
     if place is None:
         return "a traced value", ""
-    expression = errors.expression_at(*place)
+    expression = frames.expression_at(*place)
     text = f"`{expression}`" if expression else "a traced value"
-    return text, f" at {errors.format_where(place)}"
+    return text, f" at {frames.format_where(place)}"
 
 
 def _why(x: Tracer) -> str:
     """Why there is no number, and where the value came from."""
     kind = transformation_of(x)
     made = getattr(x, "origin", None)
-    came = f" It was made at {errors.format_where(made)}." if made else ""
+    came = ""
+    if made and made != _place():
+        came = f" It was made at {frames.format_where(made)}."
     if kind == "vmap":
         return (
             f"under vmap it stands for all lanes at once ({x.aval.long_name()} in each"
@@ -58,7 +64,7 @@ def _why(x: Tracer) -> str:
         )
     if kind == "jit":
         return (
-            f"under jit a value ({x.aval.long_name()}) stands for whatever it will be"
+            f"under jit it stands for any {x.aval.long_name()}: the value is known only"
             f" when the program runs.{came}"
         )
     return (
@@ -67,17 +73,60 @@ def _why(x: Tracer) -> str:
     )
 
 
+def _static(x: Tracer) -> str:
+    """The advice to make an argument static, where that is possible."""
+    if transformation_of(x) != "jit":
+        return ""
+    named = frames.argument_named(x)
+    if named is None:
+        return (
+            " If the value selects the program, make the argument it comes from static:"
+            " jax.jit(f, static_argnames=...)."
+        )
+    name, function = named
+    if not function.isidentifier():
+        function = "f"
+    return (
+        f" If `{name}` selects the program, make it static: jax.jit({function},"
+        f' static_argnames="{name}").'
+    )
+
+
 def _bool(self: Tracer) -> bool:
     value = primal_of(self)
     if not isinstance(value, Tracer):
         return bool(value)
-    text, place = _asked(value)
+    text, place = _asked()
     raise errors.TracerBoolConversionError(
         f"{text}{place} needs to be True or False while the function is traced, but"
-        f" {_why(value)}\nTo choose between values write jnp.where(condition, a, b); to"
-        " choose between computations, jax.lax.cond(condition, f, g, x); to loop,"
-        " jax.lax.while_loop. If the value selects the program, make the argument static:"
-        " jax.jit(f, static_argnums=...)."
+        f" {_why(value)}\n{_instead_of_condition()}{_static(value)}"
+    )
+
+
+def _instead_of_condition() -> str:
+    """What to write instead of the condition that is being evaluated."""
+    place = _place()
+    condition = source.choice(place) if place is not None else source.Condition("", None)
+    if condition.statement == "while":
+        return (
+            "A loop that ends when a value says so is jax.lax.while_loop(condition, step,"
+            " start)."
+        )
+    if condition.statement == "assert":
+        return (
+            "Leave the assertion out of the traced function: check the arguments before"
+            " the call, or the results after it."
+        )
+    if condition.instead is not None and condition.statement == "if":
+        return (
+            f"Write\n    {condition.instead}\nwhich computes both sides; to compute only"
+            " one, write jax.lax.cond(condition, f, g, x)."
+        )
+    if condition.instead is not None:
+        return f"Write\n    {condition.instead}\ninstead."
+    return (
+        "To choose between values write jnp.where(condition, a, b); to choose between"
+        " computations, jax.lax.cond(condition, f, g, x); to loop, jax.lax.while_loop."
     )
 
 
@@ -85,17 +134,28 @@ def _index(self: Tracer) -> int:
     value = primal_of(self)
     if not isinstance(value, Tracer):
         return operator.index(value)
-    text, place = _asked(value)
+    text, place = _asked()
     raise errors.TracerIntegerConversionError(
         f"{text}{place} needs a Python integer while the function is traced, but"
-        f" {_why(value)}\nIndex an array instead of a list (jnp.array(table)[i]), loop"
-        " with jax.lax.fori_loop, or make the argument static: jax.jit(f,"
-        " static_argnums=...)."
+        f" {_why(value)}\n{_instead_of_index(text.strip('`'))}{_static(value)}"
+    )
+
+
+def _instead_of_index(text: str) -> str:
+    """What to write instead of the expression that needs an integer."""
+    if text.startswith("range("):
+        return "Loop with jax.lax.fori_loop(start, stop, body, initial)."
+    parts = source.subscript(text)
+    if parts is not None and len(text) <= source.LONGEST:
+        return f"Make the list an array: jnp.array({parts[0]})[{parts[1]}]."
+    return (
+        "Index an array instead of a list (jnp.array(table)[i]), or loop with"
+        " jax.lax.fori_loop."
     )
 
 
 def _no_number(x: Tracer, function: str, instead: str) -> NoReturn:
-    text, place = _asked(x)
+    text, place = _asked()
     raise errors.ConcretizationTypeError(
         f"{text}{place} needs a number while the function is traced, but {_why(x)}\n"
         f"{function} is not possible here: {instead}"
@@ -109,22 +169,34 @@ def _int(self: Tracer) -> int:
     _no_number(
         value,
         "int()",
-        "write x.astype(int) to convert an array, or make the argument static:"
-        " jax.jit(f, static_argnums=...).",
+        f"write {_converted('int')} to convert an array.{_static(value)}",
     )
+
+
+def _converted(kind: str) -> str:
+    """`x.astype(int)` in place of the user's `int(x)`."""
+    text, _ = _asked()
+    call = text.strip("`")
+    if call.startswith(f"{kind}(") and call.endswith(")"):
+        found = source.operands(call, 1)
+        if found is not None and found[0].isidentifier():
+            return f"{found[0]}.astype({kind})"
+    return f"x.astype({kind})"
 
 
 def _float(self: Tracer) -> NoReturn:
     _no_number(
         self,
         "float()",
-        "write x.astype(float) to convert an array; leave it out if the value is one"
-        " already. To look at a value, jax.debug.print('{}', x).",
+        f"write {_converted('float')} to convert an array; leave float() out if it is a"
+        " float already. To look at a value, jax.debug.print('{}', x).",
     )
 
 
 def _complex(self: Tracer) -> NoReturn:
-    _no_number(self, "complex()", "write x.astype(complex) to convert an array.")
+    _no_number(
+        self, "complex()", f"write {_converted('complex')} to convert an array."
+    )
 
 
 def _tolist(self: Tracer) -> NoReturn:
@@ -147,11 +219,16 @@ def _item(self: Tracer, *args: Any) -> Any:
 
 
 def _array(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
-    text, place = _asked(self)
+    text, place = _asked()
+    call = text.strip("`")
+    better = "Use the function of jax.numpy of the same name"
+    for prefix in ("np.", "numpy."):
+        if call.startswith(prefix) and len(call) <= source.LONGEST:
+            better = f"Write jnp.{call.removeprefix(prefix)}"
     raise errors.TracerArrayConversionError(
         f"{text}{place} hands a traced value to NumPy, which needs its numbers, but"
-        f" {_why(self)}\nUse the function of jax.numpy of the same name, or"
-        " jax.pure_callback for code that must run in NumPy."
+        f" {_why(self)}\n{better}, or use jax.pure_callback for code that must run in"
+        " NumPy."
     )
 
 

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
+from weakref import WeakSet
 
 import numpy as np
 
@@ -27,14 +28,18 @@ from tetrad._src.util.config import config
 __all__ = [
     "Location",
     "Place",
+    "argument_named",
     "expression_at",
     "format_where",
     "hidden_frames",
     "hide_all",
     "hide_frames",
+    "is_ours",
     "line_of",
+    "positions",
     "source_line",
     "trim_traceback",
+    "trims_itself",
     "user_frame",
 ]
 
@@ -58,7 +63,8 @@ _PASSED_OVER: Final = (
 _passed_over: dict[str, bool] = {}
 
 
-def _is_ours(filename: str) -> bool:
+def is_ours(filename: str) -> bool:
+    """Whether a file belongs to this library."""
     return filename.startswith(_PACKAGE)
 
 
@@ -78,6 +84,23 @@ def user_frame(depth: int = 1) -> Place | None:
         if not passed_over:
             return code, frame.f_lasti
         frame = frame.f_back
+    return None
+
+
+def argument_named(value: object) -> tuple[str, str] | None:
+    """(name of the argument, name of the function) if the nearest function of the user
+    was called with `value`; None otherwise.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount
+    for name in code.co_varnames[:count]:
+        if frame.f_locals.get(name) is value:
+            return name, code.co_name
     return None
 
 
@@ -103,7 +126,7 @@ def _short_path(file: str) -> str:
     return file if relative.startswith("..") else relative
 
 
-def _positions(place: Place) -> tuple[int | None, int | None, int | None, int | None]:
+def positions(place: Place) -> tuple[int | None, int | None, int | None, int | None]:
     """(first line, last line, first column, last column) of an instruction."""
     code, lasti = place
     number = max(0, lasti) // 2
@@ -114,7 +137,7 @@ def _positions(place: Place) -> tuple[int | None, int | None, int | None, int | 
 def line_of(place: Place) -> Location:
     """The file, line and function of a place."""
     code = place[0]
-    line = _positions(place)[0]
+    line = positions(place)[0]
     if line is None:
         line = code.co_firstlineno
     return Location(code.co_filename, line, code.co_qualname)
@@ -139,7 +162,7 @@ def expression_at(code: CodeType, lasti: int) -> str | None:
 
     None if the source or the positions are not known.
     """
-    first, last, start, end = _positions((code, lasti))
+    first, last, start, end = positions((code, lasti))
     if first is None or last is None or start is None or end is None:
         return None
     lines = [linecache.getline(code.co_filename, n) for n in range(first, last + 1)]
@@ -185,7 +208,7 @@ def _trimmed(traceback: TracebackType | None) -> TracebackType | None:
         traceback = traceback.tb_next
     result: TracebackType | None = None
     for entry in reversed(entries):
-        if result is None or not _is_ours(entry.tb_frame.f_code.co_filename):
+        if result is None or not is_ours(entry.tb_frame.f_code.co_filename):
             result = TracebackType(
                 result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno
             )
@@ -205,11 +228,25 @@ class hidden_frames:
             trim_traceback(error)
 
 
+_trim_themselves: WeakSet[Any] = WeakSet()
+
+
+def trims_itself(function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Marks a function that calls `trim_traceback` itself, so needs no border.
+
+    A `try` inside of a function costs nothing while all goes well; a border is a call.
+    """
+    _trim_themselves.add(function)
+    return function
+
+
 def hide_frames(function: Callable[Params, Result]) -> Callable[Params, Result]:
     """Decorator of public functions: exceptions leave without our inner frames.
 
     A user sees the own frames and the frame that raised.
     """
+    if function in _trim_themselves:
+        return function
 
     @functools.wraps(function)
     def border(*args: Params.args, **kwargs: Params.kwargs) -> Result:
@@ -220,10 +257,9 @@ def hide_frames(function: Callable[Params, Result]) -> Callable[Params, Result]:
             # Bare, so that the frame of this border is not added again.
             raise
 
-    return cast(Callable[Params, Result], border)
+    return trims_itself(cast(Callable[Params, Result], border))
 
 
-_BORDER: Final = hide_frames(_is_ours).__code__  # type: ignore[attr-defined]
 _borders: dict[FunctionType, Callable[..., Any]] = {}
 
 
@@ -237,8 +273,7 @@ def hide_all(namespace: dict[str, Any]) -> None:
     for name, member in list(namespace.items()):
         if name.startswith("_") or type(member) is not FunctionType:
             continue
-        code = member.__code__
-        if code is _BORDER or not _is_ours(code.co_filename):
+        if member in _trim_themselves or not is_ours(member.__code__.co_filename):
             continue
         border = _borders.get(member)
         if border is None:
