@@ -291,7 +291,7 @@ def _uniform(typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
 
 
 def _spread(unit: Any, low: Any, high: Any) -> Any:
-    return ops.max(low, ops.add(ops.mul(unit, ops.sub(high, low)), low))
+    return ops.max(low, random.stretch(unit, ops.sub(high, low), low))
 
 
 def normal(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
@@ -342,6 +342,14 @@ def randint(
     shape = _shape(shape, "randint")
     typed, _ = _one_key(key, "randint")
     info = dtypes.iinfo(dtype)
+    if dtype.itemsize < 4:  # drawn as 32-bit numbers, within the range of the dtype
+        for what, value in (("minval", minval), ("maxval", maxval)):
+            if isinstance(value, (int, np.integer)) and not (
+                info.min <= int(value) <= int(info.max) + 1
+            ):
+                dtypes.check_narrowing(int(value), dtype, f"jax.random.randint: {what}")
+        wide = randint(key, shape, minval, maxval, np.int32)
+        return convert_element_type(wide, dtype)
     beyond = isinstance(maxval, (int, np.integer)) and int(maxval) == int(info.max) + 1
     if beyond:
         maxval = int(info.max)

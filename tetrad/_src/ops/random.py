@@ -30,11 +30,12 @@ from tetrad._src.ops.elementwise import (
     add,
     bitwise_or,
     bitwise_xor,
+    mul,
     shift_left,
     shift_right_logical,
 )
 from tetrad._src.ops.families import Elementwise, Operand, Shape, check_operand
-from tetrad._src.ops.shape import Iota, broadcast_in_dim, reshape, squeeze
+from tetrad._src.ops.shape import Iota, broadcast_in_dim, ones_like, reshape, squeeze
 from tetrad._src.ops.slices import concatenate, slice_in_dim
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
@@ -334,6 +335,34 @@ class RandomSplit(Op):
 
 
 # ------------------------------------------------------------ functions for the layers above
+
+
+class Stretch(Elementwise):
+    """unit · span + low, rounded once: what makes [0, 1) the range of a draw.
+
+    JAX's compilers fuse the product and the sum; the same bits need the same rounding.
+    """
+
+    accepts = "f"
+
+    def derivative(self, ans: Any, unit: Any, span: Any, low: Any) -> tuple[Any, ...]:
+        return span, unit, ones_like(low)
+
+    def expand(self, unit: Any, span: Any, low: Any) -> Any:
+        return add(mul(unit, span), low)
+
+    def scalar(self, block: Any, unit: Any, span: Any, low: Any) -> Any:
+        if unit.type in ("f32", "f64"):
+            return block.fma_accurate(unit, span, low)
+        return block.add(block.mul(unit, span), low)
+
+
+# ------------------------------------------------------------------ public functions
+
+
+def stretch(unit: Any, span: Any, low: Any) -> Any:
+    """Numbers of [0, 1) spread over [low, low + span)."""
+    return Stretch()(unit, span, low)
 
 
 def threefry2x32(key0: Operand, key1: Operand, x0: Operand, x1: Operand) -> list[Any]:
