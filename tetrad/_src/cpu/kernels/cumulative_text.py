@@ -132,14 +132,14 @@ class Fold:
         return [total, self.w.add(self.w.add(x[1], y[1]), lost)]
 
     def two_sum(self, x: Value, y: Value) -> tuple[Value, Value]:
-        """The rounded sum and what is lost; nothing if the sum is not finite."""
+        """The rounded sum and what is lost; −0 if nothing is, or the sum is infinite."""
         w = self.w
         if x.type in COMPLEX:
             real = self.two_sum(w.real(x), w.real(y))
             imag = self.two_sum(w.imag(x), w.imag(y))
             return w.complex(real[0], imag[0]), w.complex(real[1], imag[1])
         total, lost = w.two_sum(x, y)
-        return total, w.select(w.is_finite(total), lost, -0.0)
+        return total, w.select(w.compare("one", lost, 0.0), lost, -0.0)
 
     def append(self, state: State, x: Value) -> Value:
         """Elements `x` after a carry, both in all lanes."""
@@ -190,7 +190,8 @@ class Rows:
     def __init__(self, fold: str, type: str, reverse: bool) -> None:
         wide = SIZE[type] >= 8
         self.reverse = reverse
-        self.w = Writer(schedule.lanes(wide))
+        self.lanes = schedule.lanes(wide)
+        self.w = Writer(self.lanes)
         self.fold = Fold(self.w, fold, type)
 
     def prefix(self, x: Value) -> Value:
@@ -255,7 +256,9 @@ class Rows:
         now = self.step(source, target, at, mask, now)
         w.end(tail, [ref for _, ref in registers(w, now)])
 
-    def total(self, source: str, low: str, high: str) -> State:
+    def total(
+        self, source: str, low: str, high: str, buffers: list[str]
+    ) -> State:
         """All elements low..high, folded in each lane first."""
         w, fold = self.w, self.fold
         state = fold.start()
@@ -269,12 +272,31 @@ class Rows:
             x = fold.load(w.point_to(source, loop.index, fold.stored), mask)
             after = fold.join_states(state, fold.lift(x))
             w.end(loop, [ref for _, ref in registers(w, after)])
-        half = w.lanes // 2
-        while half:
-            order = [(lane + half) % w.lanes for lane in range(w.lanes)]
-            state = fold.join_states(state, [w.shuffled(v, order) for v in state])
-            half //= 2
-        return [w.lane(v, 0) for v in state]
+        for value, buffer in zip(state, buffers):
+            w.store(value, buffer)
+        with w.one_lane():
+            return self.merged(buffers)
+
+    def merged(self, buffers: list[str]) -> State:
+        """The lanes of a carry in memory, folded one after the other."""
+        w, fold = self.w, self.fold
+        total = fold.start()
+        loop = w.begin("0", str(self.lanes), 1, registers(w, total))
+        before = renamed(w, total, loop.carried)
+        lane = [
+            w.load(w.point_to(buffer, loop.index, value.type), value.type)
+            for value, buffer in zip(total, buffers)
+        ]
+        after = fold.join_states(before, lane)
+        w.end(loop, [ref for _, ref in registers(w, after)])
+        return renamed(w, total, loop.carried)
+
+    def buffers(self) -> list[str]:
+        """Room for the vectors of a carry; to be asked for outside of loops."""
+        return [
+            self.w.raw(f"alloca [{self.lanes * SIZE[v.type]} x i8], align 64")
+            for v in self.fold.start()
+        ]
 
     def fresh(self) -> State:
         with self.w.one_lane():
@@ -314,10 +336,11 @@ def _rows(words: RowWords) -> None:
 
 def _totals(words: RowWords) -> None:
     w, rows = words.w, words.rows
+    buffers = rows.buffers()
     task = w.begin("%lo", "%hi", 1)
     row, low, high = words.block(task.index)
     source, _ = words.row(row)
-    total = rows.total(source, low, high)
+    total = rows.total(source, low, high, buffers)
     with w.one_lane():
         save(w, total, words.states, task.index)
     w.end(task)

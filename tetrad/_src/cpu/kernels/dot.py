@@ -138,9 +138,9 @@ def _leading(
     row_stride: int, column_stride: int, rows: int, columns: int
 ) -> tuple[int, int]:
     """(0, leading dimension) of a row-major matrix, (1, …) of a transposed one."""
-    if columns == 1 or column_stride == 1:
-        if rows == 1 or row_stride >= columns:
-            return 0, max(row_stride if rows > 1 else columns, columns, 1)
+    plain = columns == 1 or column_stride == 1
+    if plain and (rows == 1 or row_stride >= columns):
+        return 0, max(row_stride if rows > 1 else columns, columns, 1)
     return 1, max(column_stride if columns > 1 else rows, rows, 1)
 
 
