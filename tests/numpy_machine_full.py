@@ -226,12 +226,15 @@ _on_numpy = True
 
 @contextlib.contextmanager
 def machine(name: str) -> Iterator[None]:
-    """Within it, operations run on this machine ("numpy") or on our CPU ("cpu")."""
+    """Within it, operations run on this machine ("numpy") or on a device of ours."""
     global _on_numpy
+    before = _on_numpy
     _on_numpy = name == "numpy"
-    with at(FullTrace()) if _on_numpy else contextlib.nullcontext():
-        yield
-    _on_numpy = True
+    try:
+        with at(FullTrace()) if _on_numpy else contextlib.nullcontext():
+            yield
+    finally:
+        _on_numpy = before
 
 
 def known(x: Any) -> Any:
