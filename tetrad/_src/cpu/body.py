@@ -185,7 +185,7 @@ class Body:
         self, row: Row, j: str, mask: Value | None, prefetch: bool = False
     ) -> dict[int, Any]:
         """The values of all entries for the vector that starts at `j`."""
-        w, loops = self.w, self.loops
+        loops = self.loops
         values: dict[int, Any] = dict(row.vectors)
         for number, entry in enumerate(loops.entries):
             if self.uniform[number]:

@@ -140,6 +140,7 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     plan = fuse(simplify(jaxpr), by_value, COSTS)
     lowered = [lower_step(step, plan) for step in plan.steps]
     memory = allocate(plan, [scratch for _, scratch in lowered])
+    _drop_copies(plan, memory, lowered)
     program = Program()
     program.jaxpr = jaxpr
     program.in_avals = jaxpr.in_avals
@@ -151,6 +152,18 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     program.fields = _fields(plan, memory)
     _assemble(program, plan, memory, lowered)
     return program
+
+
+def _drop_copies(
+    plan: Plan, memory: Memory, lowered: list[tuple[list[Launch], list[int]]]
+) -> None:
+    """Copies from a buffer to itself need not even be looked at."""
+    slots, offsets = memory.slots, memory.offsets
+    for number, step in enumerate(plan.steps):
+        if type(step) is Copy:
+            source, target = step.source, step.target
+            if slots[source] == slots[target] and offsets[source] == offsets[target]:
+                lowered[number] = ([], [])
 
 
 _structs: Cache = Cache("formats of runs", limit=1024)

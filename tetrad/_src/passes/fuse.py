@@ -10,6 +10,7 @@ new one. Its expression is pulled into that kernel (`pull`). Read `_Placer.place
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +47,7 @@ from tetrad._src.passes.pull import Puller, is_wide
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
 STREAMS = 24  # reads and writes of one large kernel
+LONG = 1000.0  # instructions of one kernel
 SMALL = 1 << 16  # elements; smaller kernels may have any number of streams
 
 Shape = tuple[int, ...]
@@ -78,9 +80,9 @@ class _Placer(Puller):
     def place(self, eqn: Eqn, made: list[Node]) -> None:
         first = made[0]
         kind = first.kind
-        if kind == GATHER or kind == ROOT:
+        if kind in (GATHER, ROOT):
             self.ensure(first.ins)
-        if kind == MAP or kind == VIEW or kind == COUNT or kind == GATHER:
+        if kind != ROOT:
             for node in made:
                 self.settle(node)
                 if node.stored and node.uses:
@@ -177,6 +179,7 @@ class _Placer(Puller):
                     self.place_now(x)
         joined = Node(ins[0].aval, MAP, eqn.op, ins)
         joined.layouts = ins[0].layouts
+        joined.weight = ins[0].weight
         for x in ins[1:]:
             joined.layouts += x.layouts
         self.settle(joined)
@@ -213,15 +216,15 @@ class _Placer(Puller):
         size = 1
         for extent in space:
             size *= extent
-        for step in candidates:
-            if step < lowest:
-                continue
+        for step in candidates[bisect.bisect_left(candidates, lowest) :]:
             kernel = self.steps[step]
             assert type(kernel) is Kernel
             if axes is not None:
                 if kernel.axes is not None and kernel.axes != axes or kernel.ragged:
                     continue
             elif ragged and kernel.axes is not None:
+                continue
+            if kernel.cost + node.weight > LONG:
                 continue
             if size > SMALL and len(kernel.reads) + len(kernel.writes) >= STREAMS:
                 continue
@@ -244,9 +247,9 @@ class _Placer(Puller):
         inner: Shape,
     ) -> bool:
         """Whether all reads together can be walked as the reductions want."""
-        if len(inner) > 1 and not kernel.flat:
-            if not all([collapses(s, space, inner) for s in kernel.walks]):
-                return False
+        joins = len(inner) > 1 and not kernel.flat
+        if joins and not all([collapses(s, space, inner) for s in kernel.walks]):
+            return False
         if kernel.flat and axes is None:
             assert kernel.axes is not None
             inner = tree(space, kernel.axes).inner

@@ -25,6 +25,7 @@ READ_COST = 2.0
 STORE_COST = 3.0
 LAUNCH_COST = 4000.0
 GATHER_COST = 12.0
+HEAVY = 500.0  # instructions: longer expressions are cut by storing an operand
 
 Shape = tuple[int, ...]
 Strides = tuple[int, ...]
@@ -95,6 +96,7 @@ class Node:
     layouts: tuple[Strides, ...] = ()  # strides it is read with, at the bottom
     level = 0  # kernels that must have run before
     cost = 0.0  # to evaluate one element where it is read
+    weight = 0.0  # instructions of its expression, shared parts counted again
     near = -1  # first step where it can be used, reading values made there
     far = 0  # first step where it can be used, reading from memory
     evals: dict[Any, float] | None = None  # (level, space) -> evaluations there
@@ -118,6 +120,7 @@ class Node:
         changed = self.layouts != () and self.layouts != dense
         self.layouts = dense
         self.cost = READ_COST
+        self.weight = 1.0
         return changed
 
     def evaluated(self, key: Any, count: float) -> None:
@@ -187,7 +190,8 @@ class Graph:
 
     def add_map(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
         op = eqn.op
-        cost = self.machine.cost(op, tuple([x.aval.dtype for x in ins]))
+        own = cost = self.machine.cost(op, tuple([x.aval.dtype for x in ins]))
+        weight = self.limit(own, ins)
         layouts: tuple[Strides, ...] = ()
         level = 0
         for x in ins:
@@ -205,8 +209,26 @@ class Graph:
             node.layouts = layouts
             node.level = level
             node.cost = cost
+            node.weight = weight
             made.append(node)
         return made
+
+    def limit(self, own: float, ins: list[Node]) -> float:
+        """The weight of an expression, after operands that make it too heavy are stored.
+
+        Expressions in one kernel are compiled as a whole, which takes long if they are
+        long; and views of views of one value may double at every step.
+        """
+        while True:
+            weight = own
+            heaviest = None
+            for x in dict.fromkeys(ins):
+                weight += x.weight
+                if heaviest is None or x.weight > heaviest.weight:
+                    heaviest = x
+            if weight <= HEAVY or heaviest is None or heaviest.weight <= 1.0:
+                return weight
+            self.store(heaviest)
 
     def add_view(self, eqn: Eqn, ins: list[Node]) -> Node:
         op = eqn.op
@@ -234,6 +256,7 @@ class Graph:
         if x.layouts or x.kind != VALUE:
             node.layouts = tuple(layouts) if aval.shape else ()
         node.cost = x.cost
+        node.weight = x.weight
         if aval.size > x.aval.size:
             # Read, or evaluated once a row: either way cheap at each element.
             node.cost = min(x.cost, READ_COST)
@@ -260,7 +283,7 @@ class Graph:
         rank = node.aval.ndim
         units = [tuple([int(d == axis) for d in range(rank)]) for axis in range(rank)]
         node.layouts = tuple(dict.fromkeys([node.aval.strides, *units])) if rank else ()
-        node.cost = GATHER_COST
+        node.cost = node.weight = GATHER_COST
         return node
 
     def add_root(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
@@ -328,11 +351,15 @@ class Graph:
             bottom = bottom_of(x)
             strides = _moved(x, bottom)
             whole = x.aval.size >= bottom.aval.size
-            if strides is not None and whole and bottom.kind not in (COUNT, VALUE):
-                if machine.takes(name, parameters, position, x.aval, strides):
-                    self.store(bottom)
-                    found.append(x)
-                    continue
+            if (
+                strides is not None
+                and whole
+                and bottom.kind not in (COUNT, VALUE)
+                and machine.takes(name, parameters, position, x.aval, strides)
+            ):
+                self.store(bottom)
+                found.append(x)
+                continue
             order = machine.order(name, parameters, position, x.aval)
             if order != tuple(range(x.aval.ndim)):
                 x = self.permuted(x, order)
@@ -376,9 +403,8 @@ class Graph:
                 continue
             else:
                 for node in made:
-                    if node.kind == MAP and not node.stored:
-                        if _dear(node):
-                            self.store(node)
+                    if node.kind == MAP and not node.stored and _dear(node):
+                        self.store(node)
                 evals = _evals(made)
                 for x in ins:
                     x.uses += 1

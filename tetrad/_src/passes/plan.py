@@ -13,11 +13,16 @@ offered: the run decides, since only the run knows who else holds the input.
 
 from __future__ import annotations
 
+import bisect
+import heapq
 from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.passes.ir import POINT, Call, Copy, Kernel, Plan, Step
 
+Block = tuple[int, int, int, list[int], int]  # bytes, first, last step, what, whose
+
+MANY = 200  # more blocks are placed by a faster, less tight way
 ALIGNMENT = 64
 PADDING = 128  # behind every value, so that kernels may process whole vectors
 
@@ -212,8 +217,8 @@ def _pack(
     groups: dict[int, list[int]],
     scratch: Sequence[Sequence[int]],
 ) -> None:
-    """Lowest offsets for large blocks first, such that lives do not collide."""
-    blocks: list[tuple[int, int, int, list[int], int]] = []
+    """Places the groups and the scratch memory in the arena."""
+    blocks: list[Block] = []
     for members in groups.values():
         first = min([lives.first[v] for v in members])
         last = max([lives.last[v] for v in members])
@@ -223,10 +228,24 @@ def _pack(
     for number, sizes in enumerate(scratch):
         for index, size in enumerate(sizes):
             blocks.append((_round(size), number, number, [index], number))
-    if len(blocks) > 1:
-        blocks.sort(key=lambda block: (-block[0], block[1]))
+    offsets = _fit(blocks) if len(blocks) <= MANY else _scan(blocks)
+    for (size, _, _, members, step), offset in zip(blocks, offsets):
+        memory.arena = max(memory.arena, offset + size)
+        if step >= 0:
+            memory.scratch[step][members[0]] = offset
+            continue
+        for value in members:
+            memory.slots[value] = memory.arena_slot
+            memory.offsets[value] = offset
+
+
+def _fit(blocks: list[Block]) -> list[int]:
+    """Lowest offsets for large blocks first, such that lives do not collide."""
+    order = sorted(range(len(blocks)), key=lambda n: (-blocks[n][0], blocks[n][1]))
+    offsets = [0] * len(blocks)
     placed: list[tuple[int, int, int, int]] = []
-    for size, first, last, members, step in blocks:
+    for number in order:
+        size, first, last, _, _ = blocks[number]
         busy = sorted(
             [(at, end) for at, end, a, b in placed if a <= last and first <= b]
         )
@@ -236,13 +255,31 @@ def _pack(
                 break
             offset = max(offset, end)
         placed.append((offset, offset + size, first, last))
-        memory.arena = max(memory.arena, offset + size)
-        if step >= 0:
-            memory.scratch[step][members[0]] = offset
-            continue
-        for value in members:
-            memory.slots[value] = memory.arena_slot
-            memory.offsets[value] = offset
+        offsets[number] = offset
+    return offsets
+
+
+def _scan(blocks: list[Block]) -> list[int]:
+    """Offsets in one sweep over time: each block takes the tightest free one."""
+    order = sorted(range(len(blocks)), key=lambda n: blocks[n][1])
+    offsets = [0] * len(blocks)
+    busy: list[tuple[int, int, int]] = []  # (last step, size, offset), a heap
+    free: list[tuple[int, int]] = []  # (size, offset), sorted
+    end = 0
+    for number in order:
+        size, first, last, _, _ = blocks[number]
+        while busy and busy[0][0] < first:
+            _, length, offset = heapq.heappop(busy)
+            bisect.insort(free, (length, offset))
+        at = bisect.bisect_left(free, (size, 0))
+        if at < len(free) and free[at][0] <= 2 * size:
+            size, offset = free.pop(at)
+        else:
+            offset = end
+            end += size
+        offsets[number] = offset
+        heapq.heappush(busy, (last, size, offset))
+    return offsets
 
 
 def _round(size: int) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.core.bind import STATE
-from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce
+from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.stage import restage
 
@@ -164,4 +164,3 @@ def _needed(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.ins, eqns[::-1], jaxpr.outs, jaxpr.name)
 
 
-__all__ = ["computable", "dce", "simplify"]
