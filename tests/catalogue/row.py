@@ -130,7 +130,7 @@ class Row:
     edges: Any = True  # False, or the dtypes that have them, only with a comment why
     ulp: dict[str, float] | float | None = None  # only with a comment why
     absolute: float = 0.0  # likewise: an absolute error that is allowed
-    out: Any = None  # result dtype (name or rule) if not the reference's kind
+    out: Any = None  # result dtype (name, rule, or one for each output), if not by kind
     wide: bool = True  # the reference knows types wider than float64
     order: int = 2  # of the derivatives that are tested
     tests: str = "values jit vmap grad backend oracle"
@@ -197,17 +197,21 @@ class Row:
             return x
         return x.astype(WIDER[name])
 
-    def rounded(self, wide: Any, dtype: str, x64: bool) -> Any:
-        """`wide` in the dtype that the result must have."""
-        wide = np.asarray(wide)
+    def rounded(self, outs: list[Any], dtype: str, x64: bool) -> list[Any]:
+        """Wide results in the dtypes that the results must have."""
+        rules = self.out if isinstance(self.out, tuple) else [self.out] * len(outs)
+        names = [
+            self.result_dtype(np.asarray(out), rule, dtype, x64)
+            for out, rule in zip(outs, rules, strict=True)
+        ]
         with np.errstate(all="ignore"):
-            return wide.astype(dtype_of(self.result_dtype(wide, dtype, x64)))
+            return [np.asarray(o).astype(dtype_of(n)) for o, n in zip(outs, names)]
 
-    def result_dtype(self, wide: Any, dtype: str, x64: bool) -> str:
+    def result_dtype(self, wide: Any, rule: Any, dtype: str, x64: bool) -> str:
         """The rule: as the operands, with the kind (bool, real, complex) of the result."""
         index = "int64" if x64 else "int32"
-        if self.out is not None:
-            name = self.out(dtype) if callable(self.out) else self.out
+        if rule is not None:
+            name = rule(dtype) if callable(rule) else rule
             return index if name == "index" else str(name)
         kind = wide.dtype.kind
         if kind == "b":
