@@ -8,8 +8,14 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Trace, set_base
 from tetrad._src.core.stage import restage
 from tetrad._src.cpu.compile import compile as compile_jaxpr
+from tetrad._src.cpu.compile import lower_step
+from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
 from tetrad._src.cpu.pool import native
+from tetrad._src.passes.check import check_memory, check_plan
+from tetrad._src.passes.fuse import fuse
+from tetrad._src.passes.plan import allocate
+from tetrad._src.passes.simplify import simplify
 
 PADDING = 128
 GUARD = 64
@@ -42,9 +48,17 @@ def jaxpr_of(fun, args):
 
 
 def compiled(fun, args, by_value=None):
-    """The program of `fun` for arguments like `args`."""
+    """The program of `fun` for arguments like `args`; its plan is checked."""
     by_value = tuple(by_value or [False] * len(args))
-    return compile_jaxpr(jaxpr_of(fun, args), by_value)
+    return checked(jaxpr_of(fun, args), by_value)
+
+
+def checked(jaxpr, by_value):
+    """The program of a jaxpr, after its plan and its memory were checked."""
+    plan = check_plan(fuse(simplify(jaxpr), by_value, COSTS))
+    scratch = [lower_step(step, plan)[1] for step in plan.steps]
+    check_memory(plan, allocate(plan, scratch))
+    return compile_jaxpr(jaxpr, by_value)
 
 
 def execute(program, args, takeovers=None):

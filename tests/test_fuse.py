@@ -5,10 +5,9 @@ Also how plans look for programs whose fusion matters, as text.
 
 import numpy as np
 import pytest
-from compiling import compiled, execute
+from compiling import checked, compiled, execute
 from random_programs import one_at_a_time, random_inputs, random_jaxpr
 
-from tetrad._src.cpu.compile import compile as compile_jaxpr
 from tetrad._src.ops import elementwise as ew
 from tetrad._src.ops import index, reduce, slices
 from tetrad._src.ops import shape as sh
@@ -19,7 +18,7 @@ def test_random_programs(seed):
     jaxpr = random_jaxpr(seed, 5 + seed % 20)
     args = random_inputs(jaxpr, seed)
     by_value = (False, False, seed % 2 == 0, seed % 3 == 0, False)
-    program = compile_jaxpr(jaxpr, by_value)
+    program = checked(jaxpr, by_value)
     want = one_at_a_time(jaxpr, args)
     # A matrix product reads views where they are, and BLAS rounds by layout.
     products = any(eqn.op.name == "dot_general" for eqn in jaxpr.eqns)

@@ -12,6 +12,7 @@ the scalars passed by value, each in a word of its own.
 
 from __future__ import annotations
 
+import os
 import struct
 import threading
 from collections.abc import Sequence
@@ -35,13 +36,16 @@ from tetrad._src.cpu.native_pool import Opcode
 from tetrad._src.cpu.reduce import write_columns, write_rows
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.cpu.transpose import write_tiles
+from tetrad._src.passes.check import check_memory, check_plan
 from tetrad._src.passes.fuse import fuse
 from tetrad._src.passes.ir import Call, Copy, Kernel, Plan
 from tetrad._src.passes.plan import Memory, allocate
 from tetrad._src.passes.simplify import simplify
 from tetrad._src.passes.text import plan_text, program_text
+from tetrad._src.util.config import config
 from tetrad._src.util.memo import Cache
 
+CHECKED = os.environ.get("TETRAD_CHECK", "") not in ("", "0")
 LAUNCH = int(Opcode.LAUNCH)
 LAUNCH_NS = 60.0
 COPY_NS = 0.04  # a byte
@@ -140,6 +144,9 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     plan = fuse(simplify(jaxpr), by_value, COSTS)
     lowered = [lower_step(step, plan) for step in plan.steps]
     memory = allocate(plan, [scratch for _, scratch in lowered])
+    if CHECKED or config.jax_enable_checks:
+        check_plan(plan)
+        check_memory(plan, memory)
     _drop_copies(plan, memory, lowered)
     program = Program()
     program.jaxpr = jaxpr

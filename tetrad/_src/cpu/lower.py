@@ -265,13 +265,15 @@ def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
         if across >= 0:
             return _lower_tiles(low, avals, extents, last, across, (reads, writes, counts))
     ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
+    if low.points:
+        ns += schedule.POINT_NS
     launch.work = ns * low.size
     low.common_words(avals)
     scatter = None
     if kernel.scatters:
         template = SERIAL
         scatter = _point_write(low)
-        launch.work = 4.0 * low.size
+        launch.work = schedule.SCATTER_NS * low.size
     else:
         flat = len(extents) <= 1 and not kernel.ragged and not low.points
         template = FLAT if flat else ROWS

@@ -10,6 +10,8 @@ from tetrad._src.cpu import engine
 
 CHUNK = 32768  # elements of a light kernel in one chunk
 TASK_NS = 10_000.0  # a chunk should take about this long
+POINT_NS = 1.0  # an element read at computed coordinates
+SCATTER_NS = 3.0  # an element written at computed coordinates
 STREAM_BYTES = 4 << 20  # prefetch from here on
 AROUND_BYTES = 48 << 20  # outputs from here on are stored around the caches
 TILED_AROUND_BYTES = 16 << 20  # the same, where rows are written in tiles

@@ -180,7 +180,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         True, _boolean, "Which of two numberings random bits follow.", acts=False
     ),
     "jax_enable_checks": Setting(
-        False, _boolean, "Whether internal checks run.", acts=False
+        False, _boolean, "Whether internal checks run."
     ),
     "jax_log_compiles": Setting(
         False, _boolean, "Whether compilations are logged.", acts=False

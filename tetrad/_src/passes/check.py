@@ -1,0 +1,119 @@
+"""What a legal plan is, and a legal placement of its values in memory.
+
+`check_plan` is run after fusion and `check_memory` after planning, in tests and when the
+option `jax_enable_checks` is on. They raise `IllFormed` and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tetrad._src.core.check import IllFormed
+from tetrad._src.passes.ir import (
+    COORDINATE,
+    PICK,
+    POINT,
+    READ,
+    SCALAR,
+    Call,
+    Copy,
+    Kernel,
+    Plan,
+)
+from tetrad._src.passes.plan import Lives, Memory, read_values, written_values
+
+
+def check_plan(plan: Plan) -> Plan:
+    """Raises unless values are written before they are read, inside their extents."""
+    known = {v for v in range(plan.inputs) if not plan.by_value[v]}
+    for number, step in enumerate(plan.steps):
+        where = f"step {number}"
+        fresh = set(written_values(step))
+        for value in read_values(step):
+            if value not in known and value not in fresh:
+                raise IllFormed(f"{where} reads v{value} before it is written")
+        if type(step) is Kernel:
+            _check_kernel(plan, step, where)
+        elif type(step) is Copy:
+            if plan.avals[step.source].nbytes != plan.avals[step.target].nbytes:
+                raise IllFormed(f"{where} copies between values of different sizes")
+        elif type(step) is Call:
+            for aval, read in zip(step.in_avals, step.reads, strict=True):
+                _inside(plan, aval.shape, read, where)
+        known |= fresh
+    if len(set(plan.outs)) != len(plan.outs):
+        raise IllFormed("two outputs are one value")
+    for value in plan.outs:
+        if value not in known or value < plan.inputs:
+            raise IllFormed(f"output v{value} is never written")
+    return plan
+
+
+def _check_kernel(plan: Plan, kernel: Kernel, where: str) -> None:
+    for number, entry in enumerate(kernel.entries):
+        head = entry[0]
+        refs: Sequence[int] = entry[1:]
+        if head == READ:
+            _inside(plan, kernel.space, kernel.reads[entry[1]], where)
+            refs = ()
+        elif head in (SCALAR, COORDINATE, POINT):
+            refs = ()
+        elif head == PICK:
+            refs = entry[1:2]
+        for ref in refs:
+            if not 0 <= ref < number:
+                raise IllFormed(f"{where}: entry %{number} uses %{ref}")
+    count = len(kernel.entries)
+    used = [write.ref for write in kernel.writes]
+    for reduction in kernel.reductions:
+        used.extend(reduction.refs)
+        if reduction.axes != kernel.axes:
+            raise IllFormed(f"{where} folds different axes")
+    if any([not 0 <= ref < count for ref in used]):
+        raise IllFormed(f"{where} stores an entry that it lacks")
+    for write in kernel.writes:
+        _inside(plan, kernel.space, write, where)
+
+
+def _inside(plan: Plan, space: Sequence[int], access: Any, where: str) -> None:
+    """Raises if an access leaves its value, whatever its starts are."""
+    size = plan.avals[access.value].size
+    if len(access.strides) != len(space):
+        raise IllFormed(f"{where} walks v{access.value} along too many axes, or too few")
+    if 0 in space:
+        return
+    low = high = access.offset
+    for stride, extent in zip(access.strides, space):
+        reach = stride * (extent - 1)
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    for term in access.terms:
+        reach = term.stride * term.limit
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    if low < 0 or high >= size:
+        raise IllFormed(
+            f"{where} touches elements {low} to {high} of v{access.value}, which has {size}"
+        )
+
+
+def check_memory(plan: Plan, memory: Memory) -> None:
+    """Raises if values that live at the same time overlap."""
+    lives = Lives(plan)
+    placed = []
+    for value in range(plan.inputs, len(plan.avals)):
+        if lives.first[value] < 0:
+            continue
+        if memory.slots[value] < 0:
+            raise IllFormed(f"v{value} has no place")
+        last = len(plan.steps) if value in plan.outs else lives.last[value]
+        start = memory.offsets[value]
+        end = start + plan.avals[value].nbytes
+        placed.append((memory.slots[value], start, end, lives.first[value], last, value))
+    for i, (slot, start, end, first, last, value) in enumerate(placed):
+        for other, a, b, born, dies, name in placed[:i]:
+            apart = slot != other or end <= a or b <= start
+            if not apart and first < dies and born < last:
+                raise IllFormed(f"v{value} and v{name} share memory while both live")
+
+
+__all__ = ["IllFormed", "check_memory", "check_plan"]
