@@ -43,7 +43,7 @@ from tetrad._src.util.config import config
 from tetrad._src.util.frames import format_where, user_frame
 from tetrad._src.util.memo import Cache
 
-CUT = 64  # operations on a tape before it looks for its period
+CUT = 128  # operations on a tape before it looks for its period
 LONGEST = 4096  # a tape never grows beyond this
 TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
 HEAVY = 256 << 20  # bytes that pending work moves before a tape is looked at
