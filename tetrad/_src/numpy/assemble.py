@@ -64,6 +64,11 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
 
 
 def joined(xs: list[Value], axis: int | None, name: str) -> Any:
+    if isinstance(axis, (Value, np.ndarray)) and axis.ndim:
+        raise TypeError(
+            f"{call(name)}: axis is {describe(axis)}. The arrays to join are one argument,"
+            f" a list: {name}([a, b])"
+        )
     if axis is None:
         xs = [lax.reshape(x, (x.size,)) for x in xs]
         axis = 0
@@ -76,7 +81,7 @@ def joined(xs: list[Value], axis: int | None, name: str) -> Any:
     rest = xs[0].aval.drop((along,)).shape
     for i, x in enumerate(xs):
         if x.ndim != xs[0].ndim or x.aval.drop((along,)).shape != rest:
-            raise TypeError(
+            raise errors.ShapeError(
                 f"{call(name)}: array 0 is {describe(xs[0])}, array {i} is {describe(x)};"
                 f" all extents but that of axis {along} must agree"
             )
@@ -97,7 +102,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
     xs = _arrays(arrays, name, dtype)
     for i, x in enumerate(xs):
         if x.shape != xs[0].shape:
-            raise ValueError(
+            raise errors.ShapeError(
                 f"{call(name)}: array 0 is {describe(xs[0])}, array {i} is {describe(x)};"
                 " only arrays of one shape can be stacked"
             )

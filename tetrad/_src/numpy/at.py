@@ -52,6 +52,12 @@ class At:
     def __getitem__(self, idx: Any) -> AtIndex:
         return AtIndex(self.array, idx)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"x.at has no {name!r}: say first which elements, as in x.at[i].set(v), or"
+            f" x.at[:].set(v) for all"
+        )
+
     def __repr__(self) -> str:
         return f"_IndexUpdateHelper({self.array!r})"
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import Tracer, Value
-from tetrad._src.util import errors
+from tetrad._src.util import errors, frames
 
 Shape = tuple[int, ...]
 
@@ -22,15 +22,39 @@ def static_int(x: Any, name: str, argument: str) -> int:
     if isinstance(x, Tracer):
         raise errors.ConcretizationTypeError(
             f"{name}: {argument} must be known when the program is built, got a traced"
-            f" {x.aval.long_name()}. Shapes and axes cannot depend on values: mark the"
-            " argument static (static_argnums), or take it from x.shape"
+            f" {x.aval.long_name()}. Shapes and axes cannot depend on values: take it from"
+            f" x.shape, or {static_advice(x)}"
         )
     if isinstance(x, (bool, np.bool_)):
         raise TypeError(f"{name}: {argument} must be an integer, got {x!r}")
     try:
         return operator.index(x)
     except TypeError:
-        raise TypeError(f"{name}: {argument} must be an integer, got {x!r}") from None
+        raise TypeError(
+            f"{name}: {argument} must be an integer, got {x!r}{_hint(x, name, argument)}"
+        ) from None
+
+
+_ELEMENTWISE = {"jnp.max": "jnp.maximum", "jnp.min": "jnp.minimum"}
+
+
+def _hint(x: Any, name: str, argument: str) -> str:
+    """What was probably meant by an argument that is no integer."""
+    if argument == "axis" and name in _ELEMENTWISE:
+        return f"; for two values, element by element, write {_ELEMENTWISE[name]}(a, b)"
+    if isinstance(x, float):
+        return "; // divides integers without rest, int() rounds towards zero"
+    return ""
+
+
+def static_advice(x: Any) -> str:
+    """How to make the traced `x` known, for messages: it may be an argument by name."""
+    named = frames.argument_named(x)
+    if named is None:
+        return "make the argument that it comes from static: jax.jit(f, static_argnames=…)"
+    name, function = named
+    function = function if function.isidentifier() else "f"
+    return f'make `{name}` static: jax.jit({function}, static_argnames="{name}")'
 
 
 def shape_argument(shape: Any, name: str) -> Shape:
@@ -42,12 +66,15 @@ def shape_argument(shape: Any, name: str) -> Shape:
     elif isinstance(shape, str) or not _int_like(shape):
         raise TypeError(
             f"{name}: shape must be an integer or a tuple of integers, got {shape!r}"
+            f"{_hint(shape, name, 'shape')}"
         )
     else:
         extents = (static_int(shape, name, "shape"),)
     for extent in extents:
         if extent < 0:
-            raise ValueError(f"{name}: extents must not be negative, got shape {extents}")
+            raise errors.ShapeError(
+                f"{name}: extents must not be negative, got shape {extents}"
+            )
     return extents
 
 

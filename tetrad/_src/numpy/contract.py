@@ -25,6 +25,7 @@ from tetrad._src.numpy.promote import (
 )
 from tetrad._src.numpy.reduce import summed
 from tetrad._src.numpy.shape import swapped
+from tetrad._src.util import errors
 
 
 def _pair(name: str, a: Any, b: Any, wanted: Any) -> tuple[Value, Value, Any, bool]:
@@ -50,7 +51,7 @@ def _general(
     return lax.convert_element_type(result, preferred, weak)
 
 
-def _mismatch(name: str, x: Value, y: Value, i: int, j: int) -> TypeError:
+def _mismatch(name: str, x: Value, y: Value, i: int, j: int) -> errors.ShapeError:
     """The error for inner extents that differ, with what was probably meant."""
     names = operand_names(name, 2)
     shown = f"{names[0]} is {describe(x)}, {names[1]} is {describe(y)}"
@@ -69,7 +70,7 @@ def _mismatch(name: str, x: Value, y: Value, i: int, j: int) -> TypeError:
     elif y.ndim == 1 and x.ndim == 2 and x.shape[0] == y.shape[0]:
         operator = "@" if name == "x @ y" else None
         text += "; did you mean " + _product(operator, name, names[1], names[0])
-    return TypeError(text + ("?" if "did you mean" in text else ""))
+    return errors.ShapeError(text + ("?" if "did you mean" in text else ""))
 
 
 def _product(operator: str | None, name: str, left: str, right: str) -> str:
@@ -124,7 +125,7 @@ def _batched(
     try:
         lead = broadcast_shapes(x.shape[:left], y.shape[:right])
     except ValueError as error:
-        raise ValueError(
+        raise errors.ShapeError(
             f"{call(name)}: {describe(x)} and {describe(y)}; leading {error}"
         ) from None
     rank = len(lead)
@@ -395,3 +396,56 @@ def trace(
     """
     line = diagonal(a, offset, axis1, axis2)
     return summed(line, -1, dtype, out, name="jnp.trace")  # type: ignore[no-any-return]
+
+
+def cross(
+    a: Any,
+    b: Any,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Value:
+    """The vector product a × b along an axis of extent 3 (or 2); others broadcast.
+
+    Of two vectors of extent 2, the number a₀ b₁ - a₁ b₀. ValueError for other extents.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.cross(jnp.array([1., 0., 0.]), jnp.array([0., 1., 0.]))
+    Array([0., 0., 1.], dtype=float32)
+    """
+    name = "jnp.cross"
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = [value(v, name) for v in promote_dtypes(name, a, b)]
+    x = _to_end(x, axis_argument(axisa, x.ndim, name, "axisa"))
+    y = _to_end(y, axis_argument(axisb, y.ndim, name, "axisb"))
+    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
+        raise ValueError(
+            f"{call(name)}: {describe(x)} and {describe(y)}; the vectors must have 3"
+            " elements, or 2"
+        )
+    lead = broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    xs, ys = _components(x, lead), _components(y, lead)
+    if len(xs) == len(ys) == 2:
+        return lax.sub(lax.mul(xs[0], ys[1]), lax.mul(xs[1], ys[0]))  # type: ignore[no-any-return]
+    for parts in (xs, ys):
+        if len(parts) == 2:
+            parts.append(lax.full(lead, parts[0].dtype.type(0)))
+    turns = [
+        lax.sub(lax.mul(xs[i], ys[j]), lax.mul(xs[j], ys[i]))
+        for i, j in ((1, 2), (2, 0), (0, 1))
+    ]
+    at = axis_argument(axisc, len(lead) + 1, name, "axisc")
+    return lax.concatenate([lax.expand_dims(t, (at,)) for t in turns], at)  # type: ignore[no-any-return]
+
+
+def _components(x: Value, lead: tuple[int, ...]) -> list[Any]:
+    """The parts along the last axis, each in the shape `lead`."""
+    last = x.ndim - 1
+    parts = []
+    for i in range(x.shape[-1]):
+        part = lax.squeeze(lax.slice_in_dim(x, i, i + 1, axis=last), (last,))
+        axes = tuple(range(len(lead) - last, len(lead)))
+        parts.append(lax.broadcast_in_dim(part, lead, axes))
+    return parts

@@ -1,7 +1,7 @@
 """Host data becomes arrays: `array`, `asarray`, and what the other functions accept.
 
 Anything array-like comes in (arrays, tracers, NumPy arrays and scalars, Python numbers,
-nested lists of these); a `Value` goes out. `device_array` and `place` are ports: wiring
+nested lists of these); a `Value` goes out. `device_array` and `relocate` are ports: wiring
 puts the runtime behind them.
 
 Read `operand` first (what a function of one array takes), then `array`.
@@ -36,7 +36,7 @@ def device_array(host: np.ndarray, weak_type: bool) -> Value:
     raise RuntimeError("no runtime is installed: import tetrad, not its parts")
 
 
-def place(x: Value, device: Any) -> Value:
+def relocate(x: Value, device: Any) -> Value:
     """`x` on `device`. Wiring replaces this function."""
     raise RuntimeError("no runtime is installed: import tetrad, not its parts")
 
@@ -46,14 +46,14 @@ def install(
     move: Callable[[Value, Any], Value] | None = None,
 ) -> None:
     """Fills the ports: `put(host, weak_type)` and `move(x, device)`."""
-    global device_array, place
+    global device_array, relocate
     device_array = put  # type: ignore[assignment]
     if move is not None:
-        place = move  # type: ignore[assignment]
+        relocate = move  # type: ignore[assignment]
 
 
 def on_device(x: Value, device: Any) -> Value:
-    return x if device is None else place(x, device)
+    return x if device is None else relocate(x, device)
 
 
 # ------------------------------------------------------------------ what functions take
@@ -102,17 +102,17 @@ def array_like(x: Any) -> bool:
 
 
 def _not_an_array(x: Any, name: str, argument: str) -> str:
-    place = f" ({argument})" if argument else ""
+    where = f" ({argument})" if argument else ""
     if isinstance(x, (list, tuple)):
         return (
-            f"{name} takes arrays and numbers, not a {type(x).__name__}{place}: write"
+            f"{name} takes arrays and numbers, not a {type(x).__name__}{where}: write"
             f" jnp.array({_shortened(x)}), so that the copy to the device is visible"
         )
     if x is None:
-        return f"{name} takes arrays and numbers, got None{place}"
+        return f"{name} takes arrays and numbers, got None{where}"
     return (
         f"{name} takes arrays and numbers, got {_shortened(x)} of type"
-        f" {type(x).__name__}{place}"
+        f" {type(x).__name__}{where}"
     )
 
 

@@ -29,7 +29,7 @@ _fillings: Cache = Cache("fillings", limit=4096)
 
 def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any) -> Value:
     """An array full of a number, which is an argument of the program, not part of it."""
-    key = (shape, dtype, fill, config.x64)
+    key = (shape, type(shape), dtype, fill, config.x64)
     try:
         plan = _fillings.get(key)
     except TypeError:
@@ -39,7 +39,7 @@ def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any) -> Value:
         extents = shape_argument(shape, name)
         found = float_dtype(name, dtype)
         plan = lax.BroadcastInDim(extents, ()), found.type(fill)
-        if key is not None and type(shape) in (int, tuple) and dtype in _QUIET:
+        if key is not None and dtype in _QUIET:
             _fillings[key] = plan
     op, scalar = plan
     return on_device(STATE.trace.process(op, (scalar,)), device)

@@ -14,7 +14,7 @@ from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (
     call,
-    promote_inexact,
+    promote_floats,
     same_dtype,
 )
 from tetrad._src.numpy.reduce import summed
@@ -205,7 +205,7 @@ def gradient(
     name = "jnp.gradient"
     if edge_order not in (None, 1):
         raise NotImplementedError(f"{name}: only edge_order=1 is available")
-    x = value(promote_inexact(name, f)[0], name)
+    x = value(promote_floats(name, f)[0], name)
     axes = axes_argument(axis, x.ndim, name)
     steps = list(varargs) or [1.0]
     if len(steps) == 1:
@@ -255,7 +255,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
     """
     name = "jnp.trapezoid"
     if x is None:
-        heights = value(promote_inexact(name, y)[0], name)
+        heights = value(promote_floats(name, y)[0], name)
         width: Any = operand(dx, name, "dx")
     else:
         heights, points = [
@@ -286,7 +286,7 @@ def unwrap(
     name = "jnp.unwrap"
     x = value(p, name, "p")
     if x.aval.kind not in "iu":
-        x = value(promote_inexact(name, x)[0], name)
+        x = value(promote_floats(name, x)[0], name)
     along = axis_argument(axis, x.ndim, name)
     steps = diff(x, axis=along)
     half = period / 2

@@ -17,6 +17,7 @@ import numpy as np
 from tetrad._src.core.bind import Value
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
+from tetrad._src.util.words import nearest
 
 PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -43,6 +44,7 @@ def dtype_argument(dtype: Any, name: str) -> Any:
         except TypeError:
             raise TypeError(
                 f"{name}: dtype must be a dtype such as jnp.float32, got {dtype!r}"
+                f"{_dtype_hint(dtype, name)}"
             ) from None
     if isinstance(found, dtypes.KeyDtype):
         return found
@@ -53,6 +55,22 @@ def dtype_argument(dtype: Any, name: str) -> Any:
     elif found == np.complex64 and dtype is not complex:
         _warn_if_narrowed(dtype, found, name)
     return found
+
+
+_COMMON_NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+
+
+def _dtype_hint(dtype: Any, name: str) -> str:
+    """What was probably meant by something that is no dtype."""
+    if type(dtype) is int:
+        return f"; a shape of several extents is one tuple, as in {name}((3, 4))"
+    if isinstance(dtype, str):
+        meant = nearest(dtype, _COMMON_NAMES)
+        return f'; did you mean "{meant}"?' if meant else ""
+    return ""
 
 
 def _warn_if_narrowed(dtype: Any, found: Any, name: str) -> None:
@@ -154,6 +172,14 @@ float8_e4m3fnuz = scalar_type("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz)
 float8_e4m3b11fnuz = scalar_type("float8_e4m3b11fnuz", ml_dtypes.float8_e4m3b11fnuz)
 float8_e5m2 = scalar_type("float8_e5m2", ml_dtypes.float8_e5m2)
 float8_e5m2fnuz = scalar_type("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz)
+int2 = scalar_type("int2", ml_dtypes.int2)
+uint2 = scalar_type("uint2", ml_dtypes.uint2)
+float8_e3m4 = scalar_type("float8_e3m4", ml_dtypes.float8_e3m4)
+float8_e4m3 = scalar_type("float8_e4m3", ml_dtypes.float8_e4m3)
+float8_e8m0fnu = scalar_type("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu)
+float4_e2m1fn = scalar_type("float4_e2m1fn", ml_dtypes.float4_e2m1fn)
+float6_e2m3fn = scalar_type("float6_e2m3fn", ml_dtypes.float6_e2m3fn)
+float6_e3m2fn = scalar_type("float6_e3m2fn", ml_dtypes.float6_e3m2fn)
 int_ = int64
 uint = uint64
 float_ = double = float64

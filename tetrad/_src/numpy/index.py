@@ -20,11 +20,12 @@ import numpy as np
 
 from tetrad._src.core.bind import STATE, Tracer, Value, active, aval_of
 from tetrad._src.numpy import lax
+from tetrad._src.numpy.axes import static_advice
 from tetrad._src.numpy.convert import from_host
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import broadcast_shapes, call
-from tetrad._src.util import errors, frames
+from tetrad._src.util import errors, frames, source
 from tetrad._src.util.memo import Cache
 
 Shape = tuple[int, ...]
@@ -139,17 +140,18 @@ def _item(item: Any, name: str) -> Any:
         return item
     if isinstance(item, (list, tuple)):
         raise TypeError(
-            f"{call(name)}: a list is no index; write x[jnp.array({item!r})], so that the"
-            " copy to the device is visible"
+            f"{call(name)}: a list is no index; write {_indexed(name)}[jnp.array({item!r})],"
+            " so that the copy to the device is visible"
         )
     if isinstance(item, str):
         raise TypeError(f"{call(name)}: arrays have no fields, got index {item!r}")
     try:
         return operator.index(item)
     except TypeError:
+        hint = "; // divides integers without rest" if isinstance(item, float) else ""
         raise TypeError(
             f"{call(name)}: an index must be an integer, a slice, ..., None or an array"
-            f" of integers or bools, got {item!r}"
+            f" of integers or bools, got {item!r}{hint}"
         ) from None
 
 
@@ -189,11 +191,14 @@ def check_mask(mask: Any, shape: Shape, name: str) -> None:
 
 def _true_places(mask: Any, name: str) -> list[Any]:
     if isinstance(mask, Tracer):
+        words = source.subscript(call(name)) or ("x", "mask")
+        array, index = words if len("".join(words)) <= 30 else ("x", "mask")
         raise errors.NonConcreteBooleanIndexError(
             f"{call(name)}: the result's shape would depend on how many elements of the"
             f" traced {mask.aval.long_name()} mask are true. Keep the shape and choose"
-            " with jnp.where(mask, x, 0); or name the size of the result:"
-            " x[jnp.nonzero(mask, size=n, fill_value=0)]; x.at[mask].set(scalar) works"
+            f" with jnp.where({index}, {array}, 0); or name the size of the result:"
+            f" {array}[jnp.nonzero({index}, size=n, fill_value=0)];"
+            f" {array}.at[{index}].set(scalar) works"
         )
     host = np.asarray(mask)
     if host.ndim == 0:
@@ -237,7 +242,9 @@ def _span(item: slice, n: int, name: str) -> Span:
     except ValueError:
         raise ValueError(f"{call(name)}: the step of a slice must not be 0") from None
     except errors.TracerIntegerConversionError:
-        raise IndexError(_traced_slice(name)) from None
+        ends = (item.start, item.stop, item.step)
+        traced = next(end for end in ends if isinstance(end, Tracer))
+        raise IndexError(_traced_slice(name, traced)) from None
     size = len(range(start, stop, step))
     return Span(start if size else 0, size, step if size > 1 else 1)
 
@@ -246,7 +253,7 @@ def _slice_end(end: Any, name: str) -> Any:
     if end is None:
         return None
     if isinstance(end, Tracer):
-        raise IndexError(_traced_slice(name))
+        raise IndexError(_traced_slice(name, end))
     try:
         return operator.index(end)
     except TypeError:
@@ -255,13 +262,20 @@ def _slice_end(end: Any, name: str) -> Any:
         ) from None
 
 
-def _traced_slice(name: str) -> str:
+def _traced_slice(name: str, end: Tracer) -> str:
+    array = _indexed(name)
     return (
         f"{call(name)}: the ends of a slice must be known when the program is built, got"
-        " a traced one. For a window of fixed length write"
-        " jax.lax.dynamic_slice_in_dim(x, start, length); to leave elements out, mask"
-        " them with jnp.where"
+        f" a traced {end.aval.long_name()}. For a window of fixed length write"
+        f" jax.lax.dynamic_slice_in_dim({array}, start, length); to leave elements out,"
+        f" mask them with jnp.where; or {static_advice(end)}"
     )
+
+
+def _indexed(name: str) -> str:
+    """The array that is indexed, in the user's words."""
+    words = source.subscript(call(name))
+    return words[0] if words is not None and len(words[0]) <= 24 else "x"
 
 
 # --------------------------------------------------------------------------------- reads

@@ -83,12 +83,14 @@ from tetrad._src.ops.elementwise import min as min
 from tetrad._src.ops.elementwise import mul as mul
 from tetrad._src.ops.elementwise import ne as ne
 from tetrad._src.ops.elementwise import neg as neg
+from tetrad._src.ops.elementwise import nextafter as nextafter
 from tetrad._src.ops.elementwise import population_count as population_count
 from tetrad._src.ops.elementwise import pow as pow
 from tetrad._src.ops.elementwise import real as real
 from tetrad._src.ops.elementwise import rem as rem
 from tetrad._src.ops.elementwise import round as round
 from tetrad._src.ops.elementwise import select as select
+from tetrad._src.ops.elementwise import shift_left as shift_left
 from tetrad._src.ops.elementwise import shift_right_arithmetic as shift_right_arithmetic
 from tetrad._src.ops.elementwise import shift_right_logical as shift_right_logical
 from tetrad._src.ops.elementwise import sign as sign
@@ -115,6 +117,7 @@ from tetrad._src.ops.shape import squeeze as squeeze
 from tetrad._src.ops.shape import transpose as transpose
 from tetrad._src.ops.reduce import argmax as argmax
 from tetrad._src.ops.reduce import argmin as argmin
+from tetrad._src.ops.reduce import reduce as reduce
 from tetrad._src.ops.reduce import reduce_and as reduce_and
 from tetrad._src.ops.reduce import reduce_max as reduce_max
 from tetrad._src.ops.reduce import reduce_min as reduce_min
@@ -135,5 +138,7 @@ from tetrad._src.ops.scatter import ScatterMin as ScatterMin
 from tetrad._src.ops.scatter import ScatterMul as ScatterMul
 from tetrad._src.ops.contract import dot_general as dot_general
 from tetrad._src.ops.sort import sort as sort
+from tetrad._src.ops.cumulative import cummax as cummax
+from tetrad._src.ops.cumulative import cummin as cummin
 from tetrad._src.ops.cumulative import cumprod as cumprod
 from tetrad._src.ops.cumulative import cumsum as cumsum

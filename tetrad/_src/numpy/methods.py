@@ -6,6 +6,7 @@ Each is the function of NumPy with the array as first argument. Operators come f
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,20 @@ import numpy as np
 
 from tetrad._src.core.bind import Tracer, Value
 from tetrad._src.core.stage import where as user_place
-from tetrad._src.numpy import contract, create, elementwise, lax, logic, reduce, shape
+from tetrad._src.numpy import (
+    assemble,
+    choice,
+    contract,
+    create,
+    cumulative,
+    elementwise,
+    lax,
+    logic,
+    order,
+    reduce,
+    search,
+    shape,
+)
 from tetrad._src.numpy.convert import array_like, fresh_copy
 from tetrad._src.numpy.at import At
 from tetrad._src.numpy.dtype import dtype_argument
@@ -22,7 +36,7 @@ from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.text import format_array as format_array
 from tetrad._src.numpy.text import format_elements as format_elements
 from tetrad._src.numpy.ufunc import operator, prefix, reflected
-from tetrad._src.util import dtypes, frames
+from tetrad._src.util import dtypes, frames, source
 
 TABLE: dict[str, Any] = {}
 """What `Value` gets: names of methods and properties, and what they are."""
@@ -130,22 +144,39 @@ TABLE["__getitem__"] = getitem
 @method
 def __len__(x: Any) -> int:
     if not x.aval.shape:
-        raise TypeError("len() of an array without axes; x.size is the number of elements")
+        raise TypeError(
+            f"{call('len')}: {x.aval.long_name()} has no axes, so no length; x.size is the"
+            " number of elements"
+        )
     return x.aval.shape[0]  # type: ignore[no-any-return]
 
 
 @method
 def __iter__(x: Any) -> Iterator[Any]:
     if not x.aval.shape:
-        raise TypeError("an array without axes cannot be iterated over")
+        raise TypeError(_not_iterable(x))
     return iter([x[i] for i in range(x.aval.shape[0])])
 
 
 @method
 def __reversed__(x: Any) -> Iterator[Any]:
     if not x.aval.shape:
-        raise TypeError("an array without axes cannot be iterated over")
+        raise TypeError(_not_iterable(x))
     return iter([x[i] for i in reversed(range(x.aval.shape[0]))])
+
+
+def _not_iterable(x: Any) -> str:
+    return (
+        f"{_words('the array')} is {x.aval.long_name()}, which has no axis to iterate over;"
+        " its only element is x[()], and x.reshape(1) has an axis"
+    )
+
+
+def _words(otherwise: str) -> str:
+    """What the user wrote where the error is, in quotes."""
+    place = user_place()
+    text = frames.expression_at(*place) if place is not None else None
+    return f"`{text}`" if text and len(text) <= 60 else otherwise
 
 
 @method
@@ -163,14 +194,21 @@ def __setitem__(x: Any, index: Any, new: Any) -> None:
 
 @method
 def __delitem__(x: Any, index: Any) -> None:
-    raise TypeError("arrays never change: use jnp.delete, or index what should remain")
+    place = user_place()
+    text = frames.expression_at(*place) if place is not None else None
+    array, i = source.subscript(text or "") or ("x", _index_text(index))
+    raise TypeError(
+        "arrays never change. To get a new array without these elements, write"
+        f" {array} = jnp.delete({array}, {i})"
+    )
 
 
 @method
 def __hash__(x: Any) -> int:
     raise TypeError(
-        "arrays cannot be hashed, since == on them gives an array. As a key use id(x), or"
-        " x.tobytes(); a static argument of jit must be a Python or NumPy scalar"
+        f"{_words('an array')} needs a hash, but {x.aval.long_name()} arrays have none,"
+        " since == on them gives an array. As a key use a number (x.item()), x.tobytes() or"
+        " id(x); a static argument of jit must be a Python or NumPy scalar"
     )
 
 
@@ -416,9 +454,30 @@ for _name, _method in {
     "min": reduce.min, "argmax": reduce.argmax, "argmin": reduce.argmin,
     "var": reduce.var, "std": reduce.std, "ptp": reduce.ptp,
     "round": elementwise.round, "dot": contract.dot, "trace": contract.trace,
+    "cumsum": cumulative.cumsum, "cumprod": cumulative.cumprod, "take": choice.take,
+    "clip": choice.clip, "choose": choice.choose, "repeat": assemble.repeat,
+    "sort": order.sort, "argsort": order.argsort, "argpartition": order.argpartition,
+    "nonzero": search.nonzero, "searchsorted": search.searchsorted,
     "diagonal": create.diagonal, "conj": logic.conj, "conjugate": logic.conj,
 }.items():
     _same(_name, _method)
+
+
+@method
+def compress(
+    x: Any, condition: Any, axis: int | None = None, *, out: None = None,
+    size: int | None = None, fill_value: Any = 0,
+) -> Any:
+    """See `jnp.compress`."""
+    return choice.compress(condition, x, axis, size=size, fill_value=fill_value, out=out)
+
+
+@method
+def __array_namespace__(x: Any, /, *, api_version: str | None = None) -> Any:
+    """The module whose functions work on arrays: `tetrad.numpy`."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"there is no version {api_version!r} of the array API here")
+    return sys.modules["tetrad.numpy"]
 
 
 @method

@@ -15,7 +15,7 @@ from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.plan import planned
-from tetrad._src.numpy.promote import call, inexact, promote_dtypes, promote_inexact, to
+from tetrad._src.numpy.promote import call, inexact, promote_dtypes, promote_floats, to
 from tetrad._src.numpy.search import true_places
 from tetrad._src.util import errors
 
@@ -211,7 +211,7 @@ def percentile(
     >>> jnp.percentile(jnp.array([1., 2., 4.]), 50)
     Array(2., dtype=float32)
     """
-    (share,) = promote_inexact("jnp.percentile", q)
+    (share,) = promote_floats("jnp.percentile", q)
     share = lax.div(share, number(share, 100))
     method = interpolation or method
     return _quantile(a, share, axis, out, method, keepdims, False, "jnp.percentile")
@@ -234,7 +234,7 @@ def nanpercentile(
     >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 50)
     Array(2., dtype=float32)
     """
-    (share,) = promote_inexact("jnp.nanpercentile", q)
+    (share,) = promote_floats("jnp.nanpercentile", q)
     share = lax.div(share, number(share, 100))
     method = interpolation or method
     return _quantile(a, share, axis, out, method, keepdims, True, "jnp.nanpercentile")

@@ -20,7 +20,7 @@ from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.core.stage import where
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import describe, number_as, operands
-from tetrad._src.util import dtypes, frames, source
+from tetrad._src.util import dtypes, errors, frames, source
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo
 
@@ -116,8 +116,12 @@ def promote_inexact(name: str, *args: Any) -> list[Any]:
 
 def promote_dtypes(name: str, *args: Any) -> list[Any]:
     """`args` in one dtype, each in its own shape."""
-    xs = operands(name, args)
-    return same_dtype(name, xs)
+    return same_dtype(name, operands(name, args))
+
+
+def promote_floats(name: str, *args: Any) -> list[Any]:
+    """As `promote_dtypes`; integers and bools become floats."""
+    return same_dtype(name, operands(name, args), floating=True)
 
 
 def same_dtype(name: str, xs: Sequence[Any], floating: bool = False) -> list[Any]:
@@ -149,7 +153,7 @@ def joined(name: str, xs: Sequence[Any]) -> Join:
     except dtypes.TypePromotionError as error:
         raise dtypes.TypePromotionError(f"{call(name)}: {error}") from None
     except ValueError as error:
-        raise ValueError(shapes_message(name, xs, str(error))) from None
+        raise errors.ShapeError(shapes_message(name, xs, str(error))) from None
 
 
 # --------------------------------------------------------------------------- in messages

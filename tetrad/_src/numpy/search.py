@@ -15,7 +15,7 @@ from tetrad._src.numpy.create import linspace
 from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.logic import as_bool
-from tetrad._src.numpy.promote import call, promote_dtypes, promote_inexact, to
+from tetrad._src.numpy.promote import call, promote_dtypes, promote_floats, to
 from tetrad._src.util import errors
 
 
@@ -253,8 +253,8 @@ def interp(
     Array(6.5, dtype=float32)
     """
     name = "jnp.interp"
-    at, knots = [value(v, name) for v in promote_inexact(name, x, xp)]
-    heights = value(promote_inexact(name, fp)[0], name)
+    at, knots = [value(v, name) for v in promote_floats(name, x, xp)]
+    heights = value(promote_floats(name, fp)[0], name)
     if knots.ndim != 1 or knots.shape != heights.shape:
         raise ValueError(
             f"{call(name)}: xp and fp must be vectors of one length, got"
@@ -348,8 +348,8 @@ def histogram_bin_edges(
             " the values"
         )
     if not isinstance(bins, (int, np.integer)):
-        return value(promote_inexact(name, bins)[0], name)
-    x = value(promote_inexact(name, a)[0], name)
+        return value(promote_floats(name, bins)[0], name)
+    x = value(promote_floats(name, a)[0], name)
     if range is None:
         flat = lax.reshape(x, (x.size,))
         low, high = lax.reduce_min(flat, (0,)), lax.reduce_max(flat, (0,))
@@ -379,10 +379,10 @@ def histogram(
     (Array([2., 1.], dtype=float32), Array([0., 2., 4.], dtype=float32))
     """
     name = "jnp.histogram"
-    x = value(promote_inexact(name, a)[0], name)
+    x = value(promote_floats(name, a)[0], name)
     w = lax.full(x.shape, x.dtype.type(1))
     if weights is not None:
-        x, w = [value(v, name) for v in promote_inexact(name, x, weights)]
+        x, w = [value(v, name) for v in promote_floats(name, x, weights)]
     edges = histogram_bin_edges(x, bins, range)
     x, w = [lax.reshape(v, (v.size,)) for v in (x, w)]
     count = edges.shape[0] - 1

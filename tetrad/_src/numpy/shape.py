@@ -20,6 +20,7 @@ from tetrad._src.numpy.convert import fresh_copy, operands, value
 from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, joined
+from tetrad._src.util import errors
 
 
 def ndim(a: Any) -> int:
@@ -100,16 +101,16 @@ def _new_shape(x: Value, shape: Any, name: str) -> tuple[int, ...]:
     holes = extents.count(-1)
     known = math.prod([n for n in extents if n != -1])
     if any(n < -1 for n in extents) or holes > 1:
-        raise TypeError(
+        raise errors.ShapeError(
             f"{name}: extents must be >= 0, and one may be -1 (what remains), got"
             f" {tuple(extents)}"
         )
     if holes:
         if known == 0 or x.size % known:
-            raise TypeError(_size_message(x, extents, known, name))
+            raise errors.ShapeError(_size_message(x, extents, known, name))
         extents[extents.index(-1)] = x.size // known
     elif known != x.size:
-        raise TypeError(_size_message(x, extents, known, name))
+        raise errors.ShapeError(_size_message(x, extents, known, name))
     return tuple(extents)
 
 
@@ -248,7 +249,7 @@ def transposed(x: Value, axes: Any, name: str) -> Value:
     else:
         order = axes_argument(tuple(axes), x.ndim, name, "axes")
         if len(order) != x.ndim:
-            raise ValueError(
+            raise errors.ShapeError(
                 f"{name}: axes must name each of the {x.ndim} axes of"
                 f" {x.aval.long_name()} once, got {tuple(axes)}"
             )

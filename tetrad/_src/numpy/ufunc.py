@@ -15,9 +15,17 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.op import Op
 from tetrad._src.numpy import lax
-from tetrad._src.numpy.convert import array_like, operand, operands
+from tetrad._src.numpy.convert import array_like, operand, operands, value
 from tetrad._src.numpy.plan import Planner
-from tetrad._src.numpy.promote import call, inexact, joined, named, stretch, to
+from tetrad._src.numpy.promote import (
+    call,
+    inexact,
+    joined,
+    named,
+    operand_names,
+    stretch,
+    to,
+)
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import trim_traceback, trims_itself
@@ -89,6 +97,9 @@ class Function:
         allowed = " and ".join(KIND_NAMES[k] for k in self.kinds)
         advice = f"; {self.advice}" if self.advice else ""
         raise TypeError(f"{call(name)}: {named(name, xs)}; it takes {allowed}{advice}")
+
+
+ufunc = Function
 
 
 class Unary(Function):
@@ -213,7 +224,47 @@ class Binary(Function):
         elif dtypes.kind(aval.dtype) == "f":
             table[aval, type(given)] = self.op, aval.dtype.type
 
-    # What NumPy's universal functions can do beside being called.
+    # What NumPy's universal functions can do beside being called. `folds` is filled
+    # where reductions are: (reduction over axes, running totals, name of the update).
+
+    folds: tuple[Any, Any, str] | None = None
+
+    def _fold(self, which: int, method: str) -> Any:
+        found = None if self.folds is None else self.folds[which]
+        if found is None:
+            raise NotImplementedError(
+                f"{self.name}.{method} is not available; use a loop, or jax.lax.reduce"
+            )
+        return found
+
+    def reduce(
+        self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None,
+        keepdims: bool = False, initial: Any = None, where: Any = None,
+    ) -> Any:
+        """The elements along `axis` (None: all) folded by this function."""
+        fold = self._fold(0, "reduce")
+        options: dict[str, Any] = {"keepdims": keepdims}
+        for key, given in (("dtype", dtype), ("initial", initial), ("where", where)):
+            if given is not None:
+                options[key] = given
+        return fold(a, axis, **options)
+
+    def accumulate(
+        self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """The running folds of the elements along `axis`."""
+        return self._fold(1, "accumulate")(a, axis, dtype, out)
+
+    def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
+        """`a` with this function applied at `indices`; write inplace=False."""
+        if inplace:
+            raise NotImplementedError(
+                f"{self.name}.at: arrays never change; write x = {self.name}.at(x,"
+                " indices, values, inplace=False)"
+            )
+        if self.folds is None or not self.folds[2]:
+            raise NotImplementedError(f"{self.name}.at is not available")
+        return getattr(value(a, f"{self.name}.at").at[indices], self.folds[2])(b)  # type: ignore[attr-defined]
 
     def outer(self, a: Any, b: Any, /) -> Any:
         """The function of every element of `a` with every element of `b`.
@@ -268,13 +319,38 @@ def operator(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
                     op = None
                 if op is not None:
                     return STATE.trace.process(op, (x, y))
-            return slow(x, y, name) if array_like(y) else NotImplemented
+            return slow(x, y, name) if array_like(y) else unknown(x, y, name)
         except Exception as error:
             trim_traceback(error)
             raise
 
     method.__doc__ = f"`x {symbol} y`: see `jnp.{function.__name__}`."
     return trims_itself(method)
+
+
+_CONTAINERS = (list, tuple, dict, set, str, bytes, type(None))
+
+
+def unknown(x: Any, y: Any, name: str) -> Any:
+    """An operator on an array and something else: that may know what to do, unless it
+    is one of Python's own containers. Those equal no array.
+    """
+    other = y if isinstance(x, Value) else x
+    if not isinstance(other, _CONTAINERS) or name in ("x == y", "x != y"):
+        return NotImplemented
+    names = operand_names(name, 2)
+    side = names[0] if other is x else names[1]
+    if isinstance(other, (list, tuple)):
+        instead = f"write jnp.array({side})"
+    elif other is None:
+        instead = f"{side} has no value" if side != "None" else "None is no number"
+    else:
+        instead = "operators take arrays and numbers"
+    word = "None" if other is None else f"a {type(other).__name__}"
+    array = x if other is y else y
+    raise TypeError(
+        f"{call(name)}: one side is {array.aval.long_name()}, the other {word}; {instead}"
+    )
 
 
 def reflected(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
@@ -289,7 +365,7 @@ def reflected(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
                 if plan is not None:
                     op, cast = plan
                     return STATE.trace.process(op, (y if cast is None else cast(y), x))
-            return slow(y, x, name) if array_like(y) else NotImplemented
+            return slow(y, x, name) if array_like(y) else unknown(y, x, name)
         except Exception as error:
             trim_traceback(error)
             raise

@@ -1,0 +1,216 @@
+"""Elements put in, taken out and overwritten; each gives a new array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Tracer, Value
+from tetrad._src.numpy import lax
+from tetrad._src.numpy.at import AtIndex
+from tetrad._src.numpy.axes import axis_argument, static_int
+from tetrad._src.numpy.convert import describe, value
+from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.promote import broadcast, call
+from tetrad._src.util import errors
+
+
+def _flattened(arr: Any, axis: int | None, name: str) -> tuple[Value, int]:
+    x = value(arr, name, "arr")
+    if axis is None:
+        return lax.reshape(x, (x.size,)), 0
+    return x, axis_argument(axis, x.ndim, name)
+
+
+def _static_places(obj: Any, n: int, name: str) -> np.ndarray:
+    """The positions that an integer, slice, or array of integers or bools names."""
+    if isinstance(obj, slice):
+        return np.arange(n)[obj]
+    if isinstance(obj, Tracer):
+        raise errors.ConcretizationTypeError(
+            f"{name}: where elements go must be known when the program is built, got a"
+            f" traced {describe(obj)}"
+        )
+    host = np.asarray(obj)
+    if host.dtype == bool:
+        return np.flatnonzero(host)
+    return host.astype(np.int64)
+
+
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Value:
+    """`arr` without the slices along `axis` that `obj` names (None: flattened).
+
+    `obj` is an integer, a slice, or an array of integers or bools, known when the
+    program is built. IndexError if out of range.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.delete(jnp.arange(4), 1)
+    Array([0, 2, 3], dtype=int32)
+    """
+    name = "jnp.delete"
+    x, along = _flattened(arr, axis, name)
+    n = x.shape[along]
+    places = _static_places(obj, n, name)
+    if places.size and (places.min() < -n or places.max() >= n):
+        raise IndexError(f"{call(name)}: index out of range for axis {along} of extent {n}")
+    keep = np.ones(n, bool)
+    keep[places] = False
+    rest = np.flatnonzero(keep).astype(np.int32)
+    return x[(slice(None),) * along + (rest,)]  # type: ignore[no-any-return]
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
+    """`arr` with `values` put in before the positions `obj` along `axis`.
+
+    Positions are known when the program is built. IndexError if out of range.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.insert(jnp.arange(3), 1, 9)
+    Array([0, 9, 1, 2], dtype=int32)
+    """
+    name = "jnp.insert"
+    x, along = _flattened(arr, axis, name)
+    n = x.shape[along]
+    places = _static_places(obj, n, name)
+    if places.size and (places.min() < -n or places.max() > n):
+        raise IndexError(f"{call(name)}: index out of range for axis {along} of extent {n}")
+    v = lax.convert_element_type(value(values, name, "values"), x.dtype)
+    scalar = places.ndim == 0
+    places = np.where(places < 0, places + n, places).reshape(-1)
+    if scalar and v.ndim and axis is not None:
+        v = lax.reshape(v, (1,) * (x.ndim - v.ndim) + v.shape)
+        v = lax.transpose(v, _front_to(v.ndim, along))
+    elif v.ndim == 0:
+        v = lax.reshape(v, (1,) * x.ndim)
+    else:
+        v = lax.reshape(v, (1,) * (x.ndim - v.ndim) + v.shape)
+    count = v.shape[along] if places.size == 1 else places.size
+    if places.size == 1:
+        places = np.repeat(places, count)
+    order = np.argsort(places, kind="stable")
+    slots = np.empty(count, np.int64)
+    slots[order] = places[order] + np.arange(count)
+    shape = [count if i == along else e for i, e in enumerate(x.shape)]
+    v = broadcast(v, tuple(shape))
+    rest = np.setdiff1d(np.arange(n + count), slots)
+    source = np.empty(n + count, np.int32)
+    source[rest] = np.arange(n)
+    source[slots] = n + np.arange(count)
+    both = lax.concatenate([x, v], along)
+    return both[(slice(None),) * along + (source,)]  # type: ignore[no-any-return]
+
+
+def _front_to(ndim: int, axis: int) -> tuple[int, ...]:
+    order = list(range(1, ndim))
+    order.insert(axis, 0)
+    return tuple(order)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Value:
+    """`a` with `val` on its main diagonal; write inplace=False, arrays never change.
+
+    ValueError unless all extents are equal, or there are two.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 1., inplace=False)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    name = "jnp.fill_diagonal"
+    if inplace:
+        raise NotImplementedError(
+            f"{name}: arrays never change; write x = {name}(x, val, inplace=False)"
+        )
+    if wrap:
+        raise NotImplementedError(f"{name}: wrap=True is not available")
+    x = value(a, name, "a")
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) != 1):
+        raise ValueError(f"{name}: needs two axes, or equal extents, got {describe(x)}")
+    n = min(x.shape)
+    line = lax.iota(np.int32, n)
+    v = lax.convert_element_type(value(val, name, "val"), x.dtype)
+    if v.ndim:
+        v = lax.reshape(v, (v.size,))
+        v = v[np.arange(n) % v.shape[0]]
+    return AtIndex(x, (line,) * x.ndim).set(v)  # type: ignore[no-any-return]
+
+
+def put(
+    a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True
+) -> Value:
+    """`a` with v[i] at the flat index ind[i]; write inplace=False, arrays never change.
+
+    Mode "clip" or "wrap" brings indices into range; else those outside are dropped.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.put(jnp.zeros(3), jnp.array([0, 2]), jnp.array([7., 8.]), inplace=False)
+    Array([7., 0., 8.], dtype=float32)
+    """
+    name = "jnp.put"
+    if inplace:
+        raise ValueError(f"{name}: arrays never change; x = {name}(x, …, inplace=False)")
+    x, places = value(a, name, "a"), value(ind, name, "ind")
+    places = lax.reshape(places, (places.size,))
+    new = value(v, name, "v")
+    new = lax.reshape(new, (new.size,))
+    if not places.size or not new.size:
+        return x
+    if mode == "wrap":
+        places = places % x.size
+    elif mode == "clip":
+        places = lax.clamp(number(places, 0), places, number(places, max(x.size - 1, 0)))
+    elif mode is not None:
+        raise ValueError(f'{name}: mode must be None, "clip" or "wrap", got {mode!r}')
+    new = new[np.arange(places.size) % new.shape[0]]
+    flat = lax.reshape(x, (x.size,))
+    changed = AtIndex(flat, places).set(lax.convert_element_type(new, x.dtype), mode="drop")
+    return lax.reshape(changed, x.shape)  # type: ignore[no-any-return]
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Value:
+    """`arr` with its elements where `mask` is true replaced by vals[0], vals[1], … in turn.
+
+    Write inplace=False: arrays never change.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.place(jnp.arange(4), jnp.arange(4) > 1, jnp.array([7, 8]), inplace=False)
+    Array([0, 1, 7, 8], dtype=int32)
+    """
+    name = "jnp.place"
+    if inplace:
+        raise ValueError(f"{name}: arrays never change; x = {name}(x, …, inplace=False)")
+    x, picks, new = value(arr, name), value(mask, name), value(vals, name)
+    if picks.size != x.size:
+        raise ValueError(f"{name}: {describe(x)} needs a mask of its size, got {describe(picks)}")
+    new = lax.reshape(new, (new.size,))
+    picks = lax.reshape(lax.convert_element_type(picks, np.bool_), (x.size,))
+    rank = lax.cumsum(lax.convert_element_type(picks, np.int32)) - 1
+    chosen = AtIndex(new, rank % new.shape[0]).get(mode="clip")
+    flat = lax.reshape(x, (x.size,))
+    result = lax.select(picks, lax.convert_element_type(chosen, x.dtype), flat)
+    return lax.reshape(result, x.shape)  # type: ignore[no-any-return]
+
+
+def trim_zeros(filt: Any, trim: str = "fb") -> Value:
+    """A vector without the zeros at its front ("f") and back ("b").
+
+    Its length depends on the values, so they must be known.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]))
+    Array([1, 0, 2], dtype=int32)
+    """
+    x = value(filt, "jnp.trim_zeros", "filt")
+    if isinstance(x, Tracer):
+        raise errors.ConcretizationTypeError(
+            f"jnp.trim_zeros: the length of the result depends on the traced {describe(x)}"
+        )
+    places = np.flatnonzero(np.asarray(x))
+    if not places.size:
+        return x[:0]  # type: ignore[no-any-return]
+    start = int(places[0]) if "f" in trim.lower() else 0
+    stop = int(places[-1]) + 1 if "b" in trim.lower() else x.shape[0]
+    return x[start:stop]  # type: ignore[no-any-return]

@@ -1,0 +1,90 @@
+"""Arrays from files, buffers, iterators and other libraries; `astype`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Value
+from tetrad._src.numpy.convert import asarray, on_device, value
+from tetrad._src.numpy.methods import converted
+
+
+def astype(
+    x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None
+) -> Value:
+    """`x` with its elements converted to `dtype`; floats are cut to integers.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.astype(jnp.array([1.7]), int)
+    Array([1], dtype=int32)
+    """
+    result = converted(value(x, "jnp.astype", "x"), dtype, copy, "jnp.astype")
+    return on_device(result, device)
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """The array in a `.npy` file (of an `.npz` file, the archive): see `numpy.load`.
+
+    >>> import io
+    >>> import tetrad.numpy as jnp
+    >>> f = io.BytesIO()
+    >>> jnp.save(f, jnp.arange(2))
+    >>> _ = f.seek(0)
+    >>> jnp.load(f)
+    Array([0, 1], dtype=int32)
+    """
+    found = np.load(file, *args, **kwargs)
+    return asarray(found) if isinstance(found, np.ndarray) else found
+
+
+def fromfile(*args: Any, **kwargs: Any) -> Value:
+    """An array of the numbers in a file: see `numpy.fromfile`."""
+    return asarray(np.fromfile(*args, **kwargs))
+
+
+def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Value:
+    """A vector of the numbers that an iterator gives.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.fromiter(range(3), int)
+    Array([0, 1, 2], dtype=int32)
+    """
+    return asarray(np.fromiter(iterable, np.dtype(dtype), count), dtype)
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Value:
+    """A vector of the numbers in a text, separated by `sep`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.fromstring("1 2", sep=" ")
+    Array([1., 2.], dtype=float32)
+    """
+    return asarray(np.fromstring(string, np.dtype(dtype), count, sep=sep), dtype)
+
+
+def frombuffer(
+    buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
+) -> Value:
+    """A vector of the numbers in a buffer of bytes, which is copied.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.frombuffer(bytes([1, 2]), jnp.uint8)
+    Array([1, 2], dtype=uint8)
+    """
+    return asarray(np.frombuffer(buffer, np.dtype(dtype), count, offset))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Value:
+    """A copy of the array of another library, through DLPack.
+
+    >>> import numpy
+    >>> import tetrad.numpy as jnp
+    >>> jnp.from_dlpack(numpy.ones(2, "float32"))
+    Array([1., 1.], dtype=float32)
+    """
+    if isinstance(x, Value):
+        return on_device(x, device)
+    return asarray(np.from_dlpack(x), device=device)

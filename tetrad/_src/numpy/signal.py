@@ -1,0 +1,171 @@
+"""Convolution and correlation of vectors, and window functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Value
+from tetrad._src.numpy import convert, lax
+from tetrad._src.numpy.at import AtIndex
+from tetrad._src.numpy.axes import static_int
+from tetrad._src.numpy.convert import describe, value
+from tetrad._src.numpy.dtype import dtype_argument, float_dtype
+from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.promote import call, promote_floats
+
+UNROLLED = 32  # vectors up to this length are multiplied in shift by shift
+
+
+def _vectors(a: Any, v: Any, name: str) -> list[Value]:
+    xs = [value(x, name) for x in promote_floats(name, a, v)]
+    for x in xs:
+        if x.ndim != 1 or not x.shape[0]:
+            raise ValueError(
+                f"{call(name)} takes vectors with elements, got {describe(xs[0])} and"
+                f" {describe(xs[1])}"
+            )
+    return xs
+
+
+def convolve(
+    a: Any,
+    v: Any,
+    mode: str = "full",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Value:
+    """The convolution out[k] = Σⱼ a[j] v[k - j] of two vectors.
+
+    Mode "full" gives all n + m - 1 elements, "same" as many as the longer vector has,
+    "valid" those where the two overlap completely.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.convolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.]))
+    Array([1., 3., 5., 3.], dtype=float32)
+    """
+    x, y = _vectors(a, v, "jnp.convolve")
+    result = convolved(x, y, mode, "jnp.convolve")
+    if preferred_element_type is None:
+        return result  # type: ignore[no-any-return]
+    return lax.convert_element_type(  # type: ignore[no-any-return]
+        result, dtype_argument(preferred_element_type, "jnp.convolve")
+    )
+
+
+def correlate(
+    a: Any,
+    v: Any,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Value:
+    """The correlation out[k] = Σⱼ a[j + k] conj(v[j]) of two vectors: see `convolve`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]))
+    Array([2., 3.], dtype=float32)
+    """
+    x, y = _vectors(a, v, "jnp.correlate")
+    if y.aval.kind == "c":
+        y = lax.conj(y)
+    backwards = x.shape[0] < y.shape[0]
+    if backwards:
+        # The shorter vector slides over the longer one; then the order is turned.
+        x, y = y, x
+    result = convolved(x, lax.rev(y, (0,)), mode, "jnp.correlate")
+    return lax.rev(result, (0,)) if backwards else result  # type: ignore[no-any-return]
+
+
+def convolved(x: Value, y: Value, mode: str, name: str) -> Any:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f'{name}: mode must be "full", "same" or "valid", got {mode!r}')
+    if x.shape[0] < y.shape[0]:
+        x, y = y, x
+    n, m = x.shape[0], y.shape[0]
+    full = _full_convolution(x, y)
+    if mode == "full":
+        return full
+    if mode == "same":
+        start = (m - 1) // 2
+        return lax.slice(full, (start,), (start + n,))
+    return lax.slice(full, (m - 1,), (n,))
+
+
+def _full_convolution(x: Value, y: Value) -> Any:
+    n, m = x.shape[0], y.shape[0]
+    if m <= UNROLLED:
+        total: Any = None
+        for j in range(m):
+            shifted = lax.pad(x, number(x, 0), [(j, m - 1 - j, 0)])
+            factor = lax.squeeze(lax.slice(y, (j,), (j + 1,)), (0,))
+            term = lax.mul(shifted, factor)
+            total = term if total is None else lax.add(total, term)
+        return total
+    padded = lax.pad(x, number(x, 0), [(m - 1, m - 1, 0)])
+    rows = lax.broadcasted_iota(np.int32, (n + m - 1, m), 0)
+    columns = lax.broadcasted_iota(np.int32, (n + m - 1, m), 1)
+    windows = AtIndex(padded, lax.add(rows, columns)).get(mode="promise_in_bounds")
+    return lax.dot_general(windows, lax.rev(y, (0,)), (((1,), (0,)), ((), ())))
+
+
+# -------------------------------------------------------------------------------- windows
+
+
+def _window(points: np.ndarray) -> Value:
+    return convert.device_array(points.astype(float_dtype("jnp")), False)
+
+
+def bartlett(M: int) -> Value:  # noqa: N803
+    """The triangular window 1 - |2i / (M - 1) - 1| of M points.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.bartlett(3)
+    Array([0., 1., 0.], dtype=float32)
+    """
+    return _window(np.bartlett(static_int(M, "jnp.bartlett", "M")))
+
+
+def blackman(M: int) -> Value:  # noqa: N803
+    """The Blackman window 0.42 - 0.5 cos(2πi / (M - 1)) + 0.08 cos(4πi / (M - 1)).
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.blackman(3)[1]
+    Array(1., dtype=float32)
+    """
+    return _window(np.blackman(static_int(M, "jnp.blackman", "M")))
+
+
+def hamming(M: int) -> Value:  # noqa: N803
+    """The Hamming window 0.54 - 0.46 cos(2πi / (M - 1)) of M points.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.hamming(3)
+    Array([0.08, 1.  , 0.08], dtype=float32)
+    """
+    return _window(np.hamming(static_int(M, "jnp.hamming", "M")))
+
+
+def hanning(M: int) -> Value:  # noqa: N803
+    """The Hann window 0.5 - 0.5 cos(2πi / (M - 1)) of M points.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.hanning(3)
+    Array([0., 1., 0.], dtype=float32)
+    """
+    return _window(np.hanning(static_int(M, "jnp.hanning", "M")))
+
+
+def kaiser(M: int, beta: Any) -> Value:  # noqa: N803
+    """The Kaiser window I₀(β √(1 - (2i / (M - 1) - 1)²)) / I₀(β) of M points.
+
+    `beta` must be known when the program is built.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.kaiser(3, 0.)
+    Array([1., 1., 1.], dtype=float32)
+    """
+    return _window(np.kaiser(static_int(M, "jnp.kaiser", "M"), float(beta)))

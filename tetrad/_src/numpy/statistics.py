@@ -1,0 +1,186 @@
+"""Covariance and correlation, and histograms over several axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Value
+from tetrad._src.numpy import assemble, lax
+from tetrad._src.numpy.convert import describe, value
+from tetrad._src.numpy.dtype import int_dtype
+from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.promote import promote_floats, to
+from tetrad._src.numpy.reduce import average, summed
+from tetrad._src.numpy.search import bincount, histogram_bin_edges, searchsorted
+
+
+def _observations(m: Any, y: Any, rowvar: bool, name: str) -> Any:
+    xs = [value(v, name) for v in promote_floats(name, *([m] if y is None else [m, y]))]
+    rows = []
+    for x in xs:
+        if x.ndim > 2:
+            raise ValueError(f"{name} takes at most 2 axes, got {describe(x)}")
+        x = x if x.ndim == 2 else lax.reshape(x, (1, x.size))
+        if not rowvar and x.shape[0] != 1:
+            x = lax.transpose(x, (1, 0))
+        rows.append(x)
+    return rows[0] if len(rows) == 1 else assemble.joined(rows, 0, name)
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+) -> Value:
+    """The covariance matrix of variables, one a row (`rowvar=False`: one a column).
+
+    C[i, j] = Σ w (xᵢ - x̄ᵢ)(xⱼ - x̄ⱼ)* / f, where f = n - 1 (n with `bias`, n - `ddof`).
+    `fweights` count observations, `aweights` weigh them.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.cov(jnp.array([1., 2., 3.]))
+    Array(1., dtype=float32)
+    """
+    name = "jnp.cov"
+    x = _observations(m, y, rowvar, name)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    weights: Any = None
+    counted: Any = None
+    for w, label in ((fweights, "fweights"), (aweights, "aweights")):
+        if w is None:
+            continue
+        v = lax.convert_element_type(value(w, name, label), _real_dtype(x))
+        if v.shape != x.shape[1:]:
+            raise ValueError(f"{name}: {label} must be a vector of {x.shape[1]} elements")
+        if label == "fweights":
+            counted = v
+        weights = v if weights is None else lax.mul(weights, v)
+    center, total = average(x, axis=1, weights=weights, returned=True)
+    total = total[0]
+    if weights is None:
+        divisor = to(x.shape[1] - ddof, _real_dtype(x), False, name)
+    elif ddof == 0:
+        divisor = total
+    elif aweights is None:
+        divisor = total - ddof
+    else:
+        squares = summed(weights * (weights if counted is None else
+                                    lax.convert_element_type(value(aweights, name),
+                                                             weights.dtype)), name=name)
+        divisor = total - ddof * squares / total
+    offset = x - center[:, None]
+    weighted = offset if weights is None else offset * weights
+    other = lax.conj(offset) if x.aval.kind == "c" else offset
+    product = lax.dot_general(weighted, other, (((1,), (1,)), ((), ())))
+    result = product / divisor
+    gone = [i for i, n in enumerate(result.shape) if n == 1]
+    return lax.squeeze(result, gone)  # type: ignore[no-any-return]
+
+
+def _real_dtype(x: Value) -> Any:
+    return np.dtype(np.float32) if x.dtype == np.complex64 else (
+        np.dtype(np.float64) if x.dtype == np.complex128 else x.dtype
+    )
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Value:
+    """The correlation matrix R[i, j] = C[i, j] / √(C[i, i] C[j, j]): see `cov`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.corrcoef(jnp.array([[1., 2., 3.], [3., 2., 1.]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    c = cov(x, y, rowvar)
+    if not c.ndim:
+        return c / c  # type: ignore[no-any-return, operator]
+    n = c.shape[0]
+    line = np.arange(n, dtype=np.int32)
+    spread = lax.sqrt(lax.real(c[line, line]) if c.aval.kind == "c" else c[line, line])  # type: ignore[index]
+    c = c / spread[:, None] / spread[None, :]  # type: ignore[operator]
+    if c.aval.kind == "c":
+        parts = [lax.clamp(number(p, -1), p, number(p, 1)) for p in (lax.real(c), lax.imag(c))]
+        return lax.complex(*parts)  # type: ignore[no-any-return]
+    return lax.clamp(number(c, -1), c, number(c, 1))  # type: ignore[no-any-return]
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Value, list[Value]]:
+    """(how many rows of `sample` fall into each cell of a grid, the edges of the axes).
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.histogramdd(jnp.array([[0., 0.], [1., 1.]]), bins=2)[0]
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
+    """
+    name = "jnp.histogramdd"
+    x = value(promote_floats(name, sample)[0], name)
+    if x.ndim == 1:
+        x = lax.reshape(x, (x.size, 1))
+    if x.ndim != 2:
+        raise ValueError(f"{name} takes rows of coordinates, got {describe(x)}")
+    count, axes = x.shape
+    per_axis = list(bins) if isinstance(bins, (list, tuple)) else [bins] * axes
+    ranges = list(range) if range is not None else [None] * axes
+    if len(per_axis) != axes or len(ranges) != axes:
+        raise ValueError(f"{name}: bins and range must have one entry for each of {axes} axes")
+    flat: Any = lax.full((count,), np.int32(0))
+    inside: Any = lax.full((count,), np.bool_(True))
+    edges, shape = [], []
+    for i, (b, r) in enumerate(zip(per_axis, ranges)):
+        column = x[:, i]
+        edge = histogram_bin_edges(column, b, r)
+        n = edge.shape[0] - 1
+        place = searchsorted(edge, column, "right") - 1
+        place = lax.select(lax.eq(column, edge[-1]), number(place, n - 1), place)
+        inside = inside & (place >= 0) & (place < n)
+        flat = flat * n + lax.clamp(np.int32(0), place, np.int32(n - 1))
+        edges.append(edge)
+        shape.append(n)
+    if weights is None:
+        w: Any = lax.full((count,), int_dtype().type(1))
+    else:
+        w = value(weights, name, "weights")
+    w = lax.select(inside, w, number(w, 0))
+    counts = lax.reshape(bincount(flat, w, length=math.prod(shape)), shape)
+    if density:
+        counts = counts / summed(counts, name=name)
+        for i, edge in enumerate(edges):
+            widths = edge[1:] - edge[:-1]
+            wide = [n if j == i else 1 for j, n in enumerate(shape)]
+            counts = counts / lax.reshape(widths, wide)
+    return counts, edges
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Value, Value, Value]:
+    """(how many points (x, y) fall into each cell, the edges in x, the edges in y).
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.histogram2d(jnp.array([0., 1.]), jnp.array([0., 1.]), bins=2)[0]
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
+    """
+    name = "jnp.histogram2d"
+    points = [value(v, name) for v in promote_floats(name, x, y)]
+    sample = assemble.stack([lax.reshape(p, (p.size,)) for p in points], axis=1)
+    if not isinstance(bins, (list, tuple)) and not isinstance(bins, int):
+        bins = [bins, bins]
+    counts, edges = histogramdd(sample, bins, range, weights, density)
+    return counts, edges[0], edges[1]
