@@ -222,9 +222,10 @@ def shapes_of_order(rng, n, most):
 def test_sorts_of_integers(core):
     if core is sort_vector and engine.vector_bits() != 512:
         pytest.skip("this processor has no 512-bit vectors")
-    code = engine.assemble(core.module_text(), sort_radix.NAMES)
     rng = np.random.default_rng(7)
     for kind, dtype in (("i32", "i4"), ("i64", "i8"), ("records", "i8")):
+        bits = 32 if kind == "i32" else 64
+        code = engine.assemble(core.module_text(bits), sort_radix.names(bits))
         arguments = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
         symbol = f"tetrad_sort_{kind}"
         function = engine.function(code[symbol], None, *arguments, gil=False)

@@ -47,11 +47,12 @@ def takes(
 
 
 @functools.cache
-def _define_core(bits: int) -> None:
-    """Makes the functions known that sort integers."""
-    text = (sort_vector if bits == 512 else sort_radix).module_text()
-    code = engine.assemble(text, sort_radix.NAMES).pin()
-    for name in sort_radix.NAMES:
+def _define_core(vectors: int, bits: int) -> None:
+    """Makes the functions known that sort integers of so many bits."""
+    text = (sort_vector if vectors == 512 else sort_radix).module_text(bits)
+    names = sort_radix.names(bits)
+    code = engine.assemble(text, names).pin()
+    for name in names:
         engine.define_symbol(name, code[name])
 
 
@@ -69,7 +70,7 @@ def build(
         )
     types = tuple([element_type(x.aval.dtype) for x in operands])
     bits = engine.vector_bits()
-    _define_core(bits)
+    _define_core(bits, 32 if sort_tasks.is_narrow(types) else 64)
     inner = math.prod(shape[axis + 1 :])
     sizes: tuple[int, ...] = ()
     if inner > 1 and n > 1:
@@ -101,8 +102,7 @@ class _Sort:
         self.outs: list[Word] = [Out(number) for number in range(count)]
         if turned:
             self.outs = [self.temporary(size * SIZE[type]) for type in types]
-        plain = sort_tasks.is_plain(types)
-        self.width = 4 if plain and SIZE[types[0]] < 8 else 8
+        self.width = 4 if sort_tasks.is_narrow(types) else 8
         if self.rows < FEW and n >= LONG:
             self.cut_long_rows()
         else:

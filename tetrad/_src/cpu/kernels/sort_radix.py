@@ -1,12 +1,12 @@
 """Sorting arrays of signed integers on any processor: insertion for short, radix for long.
 
-What goes out is the text of a module with the functions that all sort kernels call:
+What goes out is the text of modules with the functions that all sort kernels call; one
+module for numbers of 32 bits, one for those of 64:
 
     void tetrad_sort_i32(ptr a, i64 n, ptr scratch)      ascending, as signed numbers
     void tetrad_sort_i64(ptr a, i64 n, ptr scratch)
     void tetrad_sort_records(ptr a, i64 n, ptr scratch)  as i64, whose lower halves ascend
-    i64  tetrad_split_i32(ptr a, i64 n, ptr scratch)     see below
-    i64  tetrad_split_records(ptr a, i64 n, ptr scratch)
+    i64  tetrad_split_i32(ptr a, i64 n, ptr scratch)     see below; also i64, records
 
 `scratch` holds n + `SLACK` elements. A record is a 32-bit code above the 32-bit number of
 an element. A split moves elements such that the first k, the number that is returned,
@@ -22,14 +22,8 @@ from __future__ import annotations
 SLACK = 64  # elements of scratch memory beyond the extent
 SHORT = 24  # up to so many elements, insertion is faster
 
-NAMES = (
-    "tetrad_sort_i32",
-    "tetrad_sort_i64",
-    "tetrad_sort_records",
-    "tetrad_split_i32",
-    "tetrad_split_i64",
-    "tetrad_split_records",
-)
+KINDS = {32: ("i32",), 64: ("i64", "records")}
+FIRST_BIT = {"i32": 0, "i64": 0, "records": 32}
 
 DECLARATIONS = """
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -218,11 +212,16 @@ def parts(bits: int) -> str:
     return "".join([fill(part, bits) for part in (_SORTED, _INSERT, _RADIX)])
 
 
-def module_text() -> str:
-    """The whole module."""
-    texts = [parts(32), parts(64)]
-    for name, bits, first in (("i32", 32, 0), ("i64", 64, 0), ("records", 64, 32)):
-        function = f"tetrad_sort_{name}"
-        texts.append(fill(_SORT, bits, NAME=function, FIRST=first, SHORT=SHORT))
-        texts.append(fill(_SPLIT, bits, NAME=f"tetrad_split_{name}"))
+def names(bits: int) -> list[str]:
+    """The functions of the module for one width."""
+    return [f"tetrad_{verb}_{kind}" for verb in ("sort", "split") for kind in KINDS[bits]]
+
+
+def module_text(bits: int) -> str:
+    """The whole module for one width."""
+    texts = [parts(bits)]
+    for kind in KINDS[bits]:
+        values = {"NAME": f"tetrad_sort_{kind}", "FIRST": FIRST_BIT[kind]}
+        texts.append(fill(_SORT, bits, SHORT=SHORT, **values))
+        texts.append(fill(_SPLIT, bits, NAME=f"tetrad_split_{kind}"))
     return "".join(texts) + DECLARATIONS

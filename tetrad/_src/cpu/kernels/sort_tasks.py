@@ -103,6 +103,11 @@ def is_plain(types: tuple[str, ...]) -> bool:
     return len(types) == 1 and types[0] not in COMPLEX
 
 
+def is_narrow(types: tuple[str, ...]) -> bool:
+    """Whether what is sorted has 32 bits, not 64."""
+    return is_plain(types) and SIZE[types[0]] < 8
+
+
 def _sort_rows(call: Call) -> None:
     w = call.w
     codes, scratch = call.memory(w.i("udiv", "%lo", call.chunk))

@@ -326,7 +326,9 @@ def _quick(bits: int) -> str:
     return sort_radix.fill(_QUICK, bits, SIZES="".join(sizes))
 
 
-def _write_width(texts: Texts, bits: int) -> None:
+def module_text(bits: int) -> str:
+    """The whole module for one width."""
+    texts = Texts()
     texts.parts.append(sort_radix.parts(bits))
     signature = f"ptr %a, i64 %n, ptr %scratch, i{bits} %pivot"
     for count in REGISTERS:
@@ -338,19 +340,12 @@ def _write_width(texts: Texts, bits: int) -> None:
     write_pivot(texts, bits, 4)
     write_pivot(texts, bits, 16)
     texts.parts.append(_quick(bits))
-
-
-def module_text() -> str:
-    """The whole module."""
-    texts = Texts()
     fill = sort_radix.fill
-    for bits in (32, 64):
-        _write_width(texts, bits)
-    # Records with the same code must stay together, so their pivots have no number.
-    for name, bits, mask in (("i32", 32, -1), ("i64", 64, -1), ("records", 64, -1 << 32)):
-        short = lanes_of(bits)
-        texts.parts.append(fill(_SORT, bits, NAME=f"tetrad_sort_{name}", SHORT=short))
-        split = f"tetrad_split_{name}"
+    for kind in sort_radix.KINDS[bits]:
+        sort, split = f"tetrad_sort_{kind}", f"tetrad_split_{kind}"
+        # Records with the same code stay together: their pivots have no number.
+        mask = -1 << sort_radix.FIRST_BIT[kind]
+        texts.parts.append(fill(_SORT, bits, NAME=sort, SHORT=lanes_of(bits)))
         texts.parts.append(fill(_SPLIT, bits, NAME=split, FROM=SPLIT_FROM, MASK=mask))
     texts.declarations |= set(sort_radix.DECLARATIONS.strip().splitlines())
     texts.declarations.add("declare i64 @llvm.ctlz.i64(i64, i1)")
