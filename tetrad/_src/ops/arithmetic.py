@@ -325,7 +325,11 @@ class Sign(Unary):
     def scalar(self, block: Any, x: Any) -> Any:
         return block.sign(x)
 
-    hlo = "stablehlo.sign"
+    def hlo(self, emit: Any, x: Any) -> Any:
+        if x.aval.kind != "u":
+            return emit("stablehlo.sign", x)
+        nonzero = emit("stablehlo.convert", x, result=Aval(x.aval.shape, bool))
+        return emit("stablehlo.convert", nonzero)
 
 
 sign = unary(Sign)

@@ -35,7 +35,8 @@ class Abs(Unary):
     def scalar(self, block: Any, x: Any) -> Any:
         return block.abs(x)
 
-    hlo = "stablehlo.abs"
+    def hlo(self, emit: Any, x: Any) -> Any:
+        return x if x.aval.kind == "u" else emit("stablehlo.abs", x)
 
 
 _PARTS = {
