@@ -460,6 +460,39 @@ def test_closing_over_a_differentiated_value_is_an_error():
         jax.grad(outer)(2.0)
 
 
+def test_custom_functions_close_over_lanes():
+    def forward(x, z):
+        g = jax.custom_jvp(lambda y: x * y)
+        g.defjvp(lambda p, t: (x * p[0], x * t[0]))
+        return g(z)
+
+    def reverse(x, z):
+        g = jax.custom_vjp(lambda y: x * y)
+        g.defvjp(lambda y: (x * y, None), lambda r, ct: (x * ct,))
+        return g(z)
+
+    for h in (forward, reverse):
+        mapped = lambda z: jnp.sum(jax.vmap(h, in_axes=(0, None))(X, z))
+        for way in (jax.grad(mapped), jax.jit(jax.grad(mapped))):
+            close(way(2.0), jnp.sum(X))
+    _, tangent = jax.jvp(lambda z: jax.vmap(forward, (0, None))(X, z), (1.0,), (2.0,))
+    close(tangent, 2 * X)
+
+
+def test_custom_functions_of_shared_values_stay_shared():
+    relu = jax.custom_jvp(lambda x: jnp.maximum(x, 0.0))
+    relu.defjvp(lambda p, t: (relu(p[0]), t[0]))
+    got = jax.vmap(lambda x, y: relu(y), in_axes=(0, None), out_axes=None)(X, 1.0)
+    assert float(got) == 1.0
+
+
+def test_a_rule_may_apply_the_function_to_tangents():
+    divide = jax.custom_jvp(lambda x, y: x / y)
+    divide.defjvp(lambda p, t: (divide(*p), divide(t[0], p[1])))
+    assert float(jax.grad(divide)(1.0, 2.0)) == 0.5
+    assert float(jax.jit(jax.grad(jax.jit(divide)))(1.0, 2.0)) == 0.5
+
+
 # ------------------------------------------------------------------------- checkpoint
 
 
@@ -580,7 +613,7 @@ def test_eval_shape_computes_nothing():
 
 MISTAKES = [
     (lambda: jax.grad(lambda x: x)(X), TypeError, r"array float32\[4\].*jacrev"),
-    (lambda: jax.grad(lambda x: x)(3), TypeError, r"`x` is int32\[\].*Write 3.0"),
+    (lambda: jax.grad(lambda x: x)(3), TypeError, r"`x`.*int32.*Write 3.0"),
     (lambda: jax.grad(lambda p: p["w"])({"w": 3}), TypeError, r"`p\['w'\]`"),
     (lambda: jax.grad(lambda x: (x, x))(1.0), TypeError, "has_aux=True"),
     (lambda: jax.grad(lambda x: "a")(1.0), TypeError, "'a' of type str"),

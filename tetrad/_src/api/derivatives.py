@@ -230,8 +230,8 @@ def _integer_message(options: Any, name: str, leaf: Any, aval: Aval) -> str:
     else:
         instead = f"Convert it with {name}.astype(float)"
     return (
-        f"{options.caller} needs real arguments, but `{name}` is {aval.long_name()},"
-        f" and integers have no derivative. {instead}, choose other arguments with"
+        f"{options.caller} needs real arguments, but `{name}` of"
+        f" `{name_of(options.fun)}` is {aval.long_name()}, and integers have no derivative. {instead}, choose other arguments with"
         " argnums, or pass allow_int=True to get a gradient of dtype float0."
     )
 
@@ -265,6 +265,8 @@ def _scalar_result(options: Any, out: Any) -> Any:
         advice = (
             f" If the rest is auxiliary data, {options.caller}(f, has_aux=True)."
             if isinstance(out, (tuple, list)) and len(out) == 2
+            else " Does it lack a return statement?"
+            if out is None
             else ""
         )
         raise TypeError(
@@ -302,6 +304,8 @@ def _kind_of_result(out: Any) -> str:
         return f"a {type(out).__name__} of {len(out)} values"
     if hasattr(out, "aval"):
         return f"an array {out.aval.long_name()}"
+    if out is None:
+        return "None"
     return f"{shortened(out)} of type {type(out).__name__}"
 
 

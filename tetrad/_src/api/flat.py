@@ -110,6 +110,8 @@ def without_static(
 
 def shortened(value: Any) -> str:
     text = repr(value)
+    if " at 0x" in text:  # where it lies tells nobody anything
+        return f"an object of {type(value).__name__}"
     return text if len(text) <= 40 else f"{text[:37]}…"
 
 

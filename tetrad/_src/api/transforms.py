@@ -110,6 +110,13 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
                 f" structure {in_tree}, got {given_tree}"
             )
         rest = iter(args[count:])
+        extra = args[count:]
+        if len(extra) != sum(hoisted) or any(tree.is_tree_node(type(x)) for x in extra):
+            raise TypeError(
+                f"closure_convert: `{name_of(fun)}` closes over {sum(hoisted)} arrays,"
+                f" to be passed one by one after its {count} arguments, got"
+                f" {len(extra)} more arguments. Write converted(*args, *values)."
+            )
         closed = [next(rest) if h else c for c, h in zip(consts, hoisted)]
         return out_tree.unflatten(eval_jaxpr(jaxpr, [*closed, *values]))
 

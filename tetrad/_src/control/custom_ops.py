@@ -16,16 +16,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrad._src.control.call import axis_names, expand_mask, nonzero_mask
+from tetrad._src.control.call import (
+    axis_names,
+    expand_mask,
+    linear_mask,
+    nonzero_mask,
+)
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, aval_of, base_trace
 from tetrad._src.core.jaxpr import Jaxpr, dce, eval_jaxpr, subjaxprs
-from tetrad._src.core.op import Axis
+from tetrad._src.core.op import Axis, Linear, Whole
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.families import Call
-from tetrad._src.ops.views import zeros
-from tetrad._src.transforms.vmap import move_mapped, vmap_flat
+from tetrad._src.ops.views import reduce_sum, zeros
+from tetrad._src.transforms.transpose import transpose_jaxpr
+from tetrad._src.transforms.vmap import (
+    Batch,
+    move_mapped,
+    spread_all,
+    vmap_again,
+    vmap_flat,
+)
 
 Flat = Callable[..., list[Any]]
 
@@ -42,10 +54,56 @@ class Staged:
         return eval_jaxpr(self.jaxpr, args)
 
 
-def batched(fun: Flat, axis: Axis, args: Sequence[Any]) -> list[Any]:
-    """`fun` for all lanes; arguments and results are mapped at 0."""
-    outs, axes = vmap_flat(fun, axis, args, [0] * len(args))
-    return [move_mapped(axis, out, at, 0) for out, at in zip(outs, axes)]
+class Lanes:
+    """How the functions of one operation run for all lanes of a mapped axis.
+
+    `mapped` tells whether the operands are mapped (all of them, at 0, or none). `outs`
+    tells the same of the results; without mapped operands it is known when a function
+    has run, for it may close over lanes of `batch`, the trace it is called in.
+    """
+
+    __slots__ = ("axis", "batch", "mapped", "outs")
+
+    def __init__(self, axis: Axis, mapped: bool, batch: Batch | None = None) -> None:
+        self.axis = axis
+        self.batch = batch
+        self.mapped = mapped
+        self.outs: bool | None = True if mapped else None
+
+    def call(
+        self, fun: Flat, args: Sequence[Any], mapped: bool
+    ) -> tuple[list[Any], list[int | None]]:
+        axes = [0 if mapped else None] * len(args)
+        if self.batch is None:
+            return vmap_flat(fun, self.axis, args, axes)
+        return vmap_again(self.batch, fun, args, axes)
+
+    def run(self, fun: Flat, args: Sequence[Any]) -> list[Any]:
+        """Results for all lanes, or one for all of them if `outs` says so."""
+        outs, axes = self.call(fun, args, self.mapped)
+        reached = any(at is not None for at in axes)
+        if self.outs is None:
+            self.outs = reached
+        if not self.outs and not reached:
+            return outs
+        if not self.outs:
+            raise NotImplementedError(
+                "a rule of a custom_jvp or custom_vjp function depends on the lane of a"
+                " vmap, but the function itself does not. Pass the mapped value to the"
+                " function as an argument."
+            )
+        return [move_mapped(self.axis, out, at, 0) for out, at in zip(outs, axes)]
+
+    def back(self, fun: Flat, args: Sequence[Any]) -> list[Any]:
+        """Cotangents of the operands, from what `run` gave and its cotangents."""
+        outs, axes = self.call(fun, args, bool(self.outs))
+        if self.mapped:
+            return [move_mapped(self.axis, out, at, 0) for out, at in zip(outs, axes)]
+        if not self.outs:
+            return outs
+        # An operand that all lanes share gets the sum of what the lanes give.
+        whole = [move_mapped(self.axis, out, at, 0) for out, at in zip(outs, axes)]
+        return [reduce_sum(ct, (0,)) for ct in whole]
 
 
 class JvpRule:
@@ -73,8 +131,8 @@ class JvpRule:
             self.fun, self.user, lambda p, t: run(p[count:], t[count:]), count
         )
 
-    def over(self, axis: Axis) -> JvpRule:
-        """The rule for all lanes of `axis`; everything is mapped at 0."""
+    def over(self, lanes: Lanes) -> JvpRule:
+        """The rule for all lanes."""
         run = self.run
 
         def run_lanes(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -88,7 +146,7 @@ class JvpRule:
                 return [*outs, *[t for t in found if t is not None]]
 
             live = [t for t in tangents if t is not None]
-            results = batched(flat, axis, [*primals, *live])
+            results = lanes.run(flat, [*primals, *live])
             outs = results[: len(out_mask)]
             return outs, expand_mask(results[len(out_mask) :], tuple(out_mask))
 
@@ -123,8 +181,8 @@ class VjpRules:
             count,
         )
 
-    def over(self, axis: Axis) -> VjpRules:
-        """The rules for all lanes of `axis`; everything is mapped at 0."""
+    def over(self, lanes: Lanes) -> VjpRules:
+        """The rules for all lanes."""
         fwd, bwd = self.fwd, self.bwd
 
         def fwd_lanes(*args: Any) -> Any:
@@ -136,7 +194,7 @@ class VjpRules:
                 count = len(outs)
                 return [*outs, *residuals]
 
-            results = batched(flat, axis, args)
+            results = lanes.run(flat, args)
             return results[:count], results[count:]
 
         def bwd_lanes(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -148,7 +206,7 @@ class VjpRules:
                 mask[:] = nonzero_mask(found)
                 return [ct for ct in found if ct is not None]
 
-            results = batched(flat, axis, [*residuals, *cts])
+            results = lanes.back(flat, [*residuals, *cts])
             return expand_mask(results, tuple(mask))
 
         return VjpRules(self.fun, self.user, fwd_lanes, bwd_lanes, self.consts)
@@ -214,6 +272,38 @@ class CustomOp(Call):
     def label(self) -> str:
         raise NotImplementedError
 
+    def over(self, lanes: Lanes) -> CustomOp:
+        """The operation for all lanes."""
+        raise NotImplementedError
+
+    @property
+    def unstaged(self) -> bool:
+        """Whether it holds a Python function, which may close over anything."""
+        return type(self.fun) is not Staged
+
+    def in_lanes(
+        self, batch: Batch, values: Sequence[Any], axes: Sequence[int | None]
+    ) -> list[Any]:
+        """Batches a Python function in the trace it is called in."""
+        mapped = any(at is not None for at in axes)
+        if mapped:
+            values = spread_all(batch.axis, values, axes)
+        lanes = Lanes(batch.axis, mapped, batch)
+        outs = self.over(lanes)(*values)
+        return list(outs) if lanes.outs else [Whole(out) for out in outs]
+
+    def batch(self, axis: Axis, *args: Any) -> list[Any]:
+        result: list[Any] = self.over(Lanes(axis, True))(*args)
+        return result
+
+    def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
+        """A rule may apply the function to tangents, where it is linear."""
+        linear = linear_mask(args)
+        jaxpr = transpose_jaxpr(self.fun.jaxpr, linear, nonzero_mask(cts))
+        values = [a for a in args if type(a) is not Linear]
+        results = eval_jaxpr(jaxpr, [*values, *[ct for ct in cts if ct is not None]])
+        return expand_mask(results, linear)
+
     def expand(self, *args: Any) -> list[Any]:
         result: list[Any] = self.fun(*args)
         return result
@@ -245,11 +335,9 @@ class CustomJvp(CustomOp):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         return self.rule(primals, tangents)
 
-    def batch(self, axis: Axis, *args: Any) -> list[Any]:
+    def over(self, lanes: Lanes) -> CustomOp:
         fun = self.fun
-        op = CustomJvp(lambda *xs: batched(fun, axis, xs), self.rule.over(axis))
-        result: list[Any] = op(*args)
-        return result
+        return CustomJvp(lambda *xs: lanes.run(fun, xs), self.rule.over(lanes))
 
 
 class CustomVjp(CustomOp):
@@ -287,11 +375,9 @@ class CustomVjp(CustomOp):
         out_tangents = linear(*residuals, *live)
         return outs, [t if a.inexact else None for t, a in zip(out_tangents, avals)]
 
-    def batch(self, axis: Axis, *args: Any) -> list[Any]:
+    def over(self, lanes: Lanes) -> CustomOp:
         fun = self.fun
-        op = CustomVjp(lambda *xs: batched(fun, axis, xs), self.rules.over(axis))
-        result: list[Any] = op(*args)
-        return result
+        return CustomVjp(lambda *xs: lanes.run(fun, xs), self.rules.over(lanes))
 
 
 class CustomLinear(Call):
@@ -329,7 +415,11 @@ class CustomLinear(Call):
     def batch(self, axis: Axis, *args: Any) -> list[Any]:
         avals = tuple([aval.mapped(axis.size) for aval in self.out_avals])
         op = CustomLinear(
-            self.rules.over(axis), avals, self.residuals, self.primals, self.places
+            self.rules.over(Lanes(axis, True)),
+            avals,
+            self.residuals,
+            self.primals,
+            self.places,
         )
         result: list[Any] = op(*args)
         return result

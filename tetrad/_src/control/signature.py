@@ -63,11 +63,12 @@ class Arguments:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"`{name_of(self.fun)}`: {error}") from None
+        given = tuple(bound.kwargs)
         bound.apply_defaults()
-        if bound.kwargs:
+        if given:
             raise TypeError(
                 f"`{name_of(self.fun)}` has keyword-only parameters"
-                f" ({', '.join(bound.kwargs)}), which a function with a custom"
+                f" ({', '.join(given)}), which a function with a custom"
                 " derivative cannot have: make them positional"
             )
         return bound.args

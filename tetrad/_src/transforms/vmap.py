@@ -15,11 +15,13 @@ Read `Batch.process`, then `_elementwise`, then `vmap_flat` and `batch_jaxpr`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of
+from tetrad._src.core.bind import at as at_trace
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
 from tetrad._src.core.op import Axis, Kind, Op, Whole
 from tetrad._src.core.stage import check_ancestor, restage, where
@@ -78,6 +80,9 @@ class Batch(Trace):
         if outside is None:
             STATE.where = where()
         try:
+            if op.kind is Kind.CALL and getattr(op, "unstaged", False):
+                # A Python function, which may close over lanes of this very trace.
+                return [self.wrap(o, 0) for o in op.in_lanes(self, values, axes)]  # type: ignore[attr-defined]
             if not mapped and self.axis.name not in op.axis_names:
                 return op(*args)
             if op.kind is Kind.ELEMENTWISE:
@@ -113,12 +118,20 @@ def _by_rule(
             f"`{op.name}` has no batching rule, so it cannot run under `vmap`. Map over"
             " it with `lax.map`, which runs the lanes one after the other."
         )
+    if op.aligned:
+        return op.batch(axis, *spread_all(axis, values, axes))
     fronted = [v if not at else moveaxis(v, at, 0) for v, at in zip(values, axes)]
-    if not op.aligned:
-        return op.batch(axis, tuple([at is not None for at in axes]), *fronted)
-    return op.batch(
-        axis, *[spread(axis, v) if at is None else v for v, at in zip(fronted, axes)]
-    )
+    return op.batch(axis, tuple([at is not None for at in axes]), *fronted)
+
+
+def spread_all(
+    axis: Axis, values: Sequence[Any], axes: Sequence[int | None]
+) -> list[Any]:
+    """All of `values` with the mapped axis at position 0."""
+    return [
+        spread(axis, v) if at is None else moveaxis(v, at, 0) if at else v
+        for v, at in zip(values, axes)
+    ]
 
 
 def spread(axis: Axis, value: Any) -> Any:
@@ -181,6 +194,40 @@ def vmap_flat(
         if isinstance(out, Tracer):
             check_ancestor(out, trace)
     pairs = [trace.unwrap(out) for out in outs]
+    return [v for v, _ in pairs], [at for _, at in pairs]
+
+
+_again = threading.RLock()
+
+
+def vmap_again(
+    batch: Batch, fun: Flat, args: Sequence[Any], axes: Sequence[int | None]
+) -> tuple[list[Any], list[int | None]]:
+    """As `vmap_flat`, in a trace that exists already: `fun` may close over its lanes.
+
+    The trace runs inside whatever is current now, which may be more than when it was
+    made: a rule for a derivative runs inside the transformation that asks for it.
+    """
+    trace: Trace | None = STATE.trace
+    while trace is not None:
+        if trace is batch:
+            return vmap_flat(fun, batch.axis, args, axes)
+        trace = trace.parent
+    origin = where()
+    with _again:
+        parent = batch.parent
+        batch.parent = STATE.trace
+        try:
+            with at_trace(batch):
+                outs = fun(
+                    *[
+                        a if at is None else BatchTracer(batch, a, at, origin)
+                        for a, at in zip(args, axes)
+                    ]
+                )
+        finally:
+            batch.parent = parent
+    pairs = [batch.unwrap(out) for out in outs]
     return [v for v, _ in pairs], [at for _, at in pairs]
 
 
