@@ -101,15 +101,19 @@ class _Placer(Puller):
         if self.graph.moved:
             self.walk(node)
         near, far = -1, 0
-        rank = node.aval.ndim
-        moved = node.kind == VIEW
+        rank = node.aval.ndim if node.kind == MAP else -1
         for x in node.ins:
-            if moved or x.aval.ndim != rank or node.kind == GATHER:
-                far = max(far, x.far, x.near + 1)
-            else:
-                near = max(near, x.near)
-                far = max(far, x.far)
-        node.near, node.far = near, far
+            if x.far > far:
+                far = x.far
+            if x.near >= 0:
+                if x.aval.ndim == rank:
+                    near = max(near, x.near)
+                else:
+                    far = max(far, x.near + 1)
+        if near >= 0:
+            node.near = near
+        if far:
+            node.far = far
 
     def walk(self, node: Node) -> None:
         """Finds out anew how the expression of `node` reads memory."""
@@ -213,9 +217,7 @@ class _Placer(Puller):
         candidates = self.by_space.get(space)
         if candidates is None:
             candidates = self.by_space[space] = []
-        size = 1
-        for extent in space:
-            size *= extent
+        size = node.aval.size
         for step in candidates[bisect.bisect_left(candidates, lowest) :]:
             kernel = self.steps[step]
             assert type(kernel) is Kernel

@@ -96,6 +96,7 @@ class Node:
     layouts: tuple[Strides, ...] = ()  # strides it is read with, at the bottom
     level = 0  # kernels that must have run before
     cost = 0.0  # to evaluate one element where it is read
+    own = 0.0  # instructions of the operation itself
     weight = 0.0  # instructions of its expression, shared parts counted again
     near = -1  # first step where it can be used, reading values made there
     far = 0  # first step where it can be used, reading from memory
@@ -174,7 +175,10 @@ class Graph:
     def add(self, eqn: Eqn) -> list[Node]:
         """The nodes of one equation; values that must be stored are marked."""
         op = eqn.op
-        ins = [self.node(atom) for atom in eqn.ins]
+        nodes = self.nodes
+        ins = [
+            nodes[atom] if type(atom) is Var else self.node(atom) for atom in eqn.ins
+        ]
         kind = op.kind
         if kind is Kind.ELEMENTWISE:
             made = self.add_map(eqn, ins)
@@ -190,17 +194,19 @@ class Graph:
 
     def add_map(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
         op = eqn.op
-        own = cost = self.machine.cost(op, tuple([x.aval.dtype for x in ins]))
-        weight = self.limit(own, ins)
+        own = cost = weight = self.machine.cost(op, tuple([x.aval.dtype for x in ins]))
         layouts: tuple[Strides, ...] = ()
         level = 0
         for x in ins:
-            cost += x.cost / (x.uses + 1)
-            x.uses += 1
+            weight += x.weight
+            uses = x.uses = x.uses + 1
+            cost += x.cost / uses
             if x.level > level:
                 level = x.level
-            if x.aval.shape and x.layouts != layouts:
+            if x.layouts != layouts and x.aval.shape:
                 layouts += tuple([s for s in x.layouts if s not in layouts])
+        if weight > HEAVY:
+            weight = self.limit(own, ins)
         made = []
         for pick, var in enumerate(eqn.outs):
             node = Node(var.aval, MAP, op, ins)
@@ -208,6 +214,7 @@ class Graph:
                 node.pick = pick
             node.layouts = layouts
             node.level = level
+            node.own = own
             node.cost = cost
             node.weight = weight
             made.append(node)
@@ -219,14 +226,11 @@ class Graph:
         Expressions in one kernel are compiled as a whole, which takes long if they are
         long; and views of views of one value may double at every step.
         """
+        different = list(dict.fromkeys(ins))
         while True:
-            weight = own
-            heaviest = None
-            for x in dict.fromkeys(ins):
-                weight += x.weight
-                if heaviest is None or x.weight > heaviest.weight:
-                    heaviest = x
-            if weight <= HEAVY or heaviest is None or heaviest.weight <= 1.0:
+            weight = own + sum([x.weight for x in different])
+            heaviest = max(different, key=_weight)
+            if weight <= HEAVY or heaviest.weight <= 1.0:
                 return weight
             self.store(heaviest)
 
@@ -427,6 +431,10 @@ class Graph:
 
 
 # ----------------------------------------------------------------------------- helpers
+
+
+def _weight(x: Node) -> float:
+    return x.weight
 
 
 def bottom_of(x: Node) -> Node:

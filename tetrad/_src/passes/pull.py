@@ -34,9 +34,7 @@ class Puller:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
 
-    def pull(
-        self, kernel: Kernel, root: Node, chain: Chain
-    ) -> int:
+    def pull(self, kernel: Kernel, root: Node, chain: Chain) -> int:
         """The entry of `kernel` that evaluates `root` under the index maps `chain`."""
         memo = kernel.memo
         if root.aval.ndim == 0:
@@ -77,7 +75,9 @@ class Puller:
     def enter(self, kernel: Kernel, entry: tuple[Any, ...], dtype: Any) -> int:
         if dtype.itemsize >= 8 and is_wide(dtype):
             kernel.wide = True
-        return kernel.enter(entry, dtype)
+        kernel.entries.append(entry)
+        kernel.dtypes.append(dtype)
+        return len(kernel.entries) - 1
 
     def enter_scalar(self, kernel: Kernel, scalar: Any) -> int:
         # Scalars are never merged by value: the key must not depend on values.
@@ -125,12 +125,12 @@ class Puller:
     ) -> int:
         op = node.op
         if node.pick < 0:
-            kernel.cost += self.machine.cost(op, tuple([x.aval.dtype for x in node.ins]))
+            kernel.cost += node.own
             return self.enter(kernel, (op, *refs), node.aval.dtype)
-        key = (op, refs)
+        key: Any = (op, refs)
         all_results = kernel.memo.get(key)
         if all_results is None:
-            kernel.cost += self.machine.cost(op, tuple([x.aval.dtype for x in node.ins]))
+            kernel.cost += node.own
             all_results = self.enter(kernel, (op, *refs), node.aval.dtype)
             kernel.memo[key] = all_results
         return self.enter(kernel, (PICK, all_results, node.pick), node.aval.dtype)
@@ -157,7 +157,7 @@ def _below(kernel: Kernel, node: Node, chain: Chain) -> list[Any]:
     """What must be pulled before `node`: operands with their chains."""
     if node.kind == VIEW:
         x = node.ins[0]
-        if x.aval.ndim == 0 and not x.starts:
+        if x.aval.ndim == 0:
             return [(x, kernel.splat)]
         return [(x, ((node.op, x.aval, node.starts), *chain))]
     splat = kernel.splat
