@@ -312,7 +312,8 @@ def test_running_folds_along_any_axis(dtype):
     rng = np.random.default_rng(1)
     shapes = [((5, 17, 70), 1), ((9, 4, 3), 0), ((9, 4, 3), 1), ((0, 9), 0), ((9, 0), 0),
               ((5, 600), 0), ((2, 5, 8), 1), ((30, 33), 0)]  # fmt: skip
-    for fold, reverse in itertools.product(folds_of(dtype), (False, True)):
+    for position, fold in enumerate(folds_of(dtype)):
+        reverse = (position + DTYPES.index(dtype)) % 2 == 0
         for shape, axis in shapes:
             check_fold(rng, dtype, fold, shape, axis, reverse, 10.0)
 
@@ -369,7 +370,7 @@ def test_blocks_do_not_depend_on_threads():
 def test_kernels_without_512_bit_vectors():
     few = (
         "test_sort_of_long_rows and (float32 or int64)"
-        " or test_running_folds_along_any_axis and (float32 or int8)"
+        " or test_running_folds_along_any_axis and float32"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
     command += ["-k", few]

@@ -71,9 +71,7 @@ def _dense(
     parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]
 ) -> bool:
     """Takes operands that lie densely in row-major order."""
-    return all([
-        s == d or n == 1 for s, d, n in zip(strides, aval.strides, aval.shape)
-    ])
+    return all(s == d or n == 1 for s, d, n in zip(strides, aval.strides, aval.shape))
 
 
 def _as_it_is(parameters: Any, position: int, aval: Aval) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.cpu import engine
 from tetrad._src.cpu.kernels import cumulative_text, transpose
 from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Operand, Out, Tmp
-from tetrad._src.cpu.kernels.cumulative_text import BLOCK, ROW_TASKS, STRIP
+from tetrad._src.cpu.kernels.cumulative_text import BLOCK, STRIP
 from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.registers import SIZE
 
@@ -67,33 +67,34 @@ def build(
     n = aval.shape[axis]
     inner = _inner(parameters, aval.shape)
     outer = math.prod(aval.shape[:axis])
-    by_rows = _by_rows(parameters, aval.shape)
-    turned = by_rows and inner > 1
-    text = cumulative_text.text(
-        fold, type, parameters["reverse"], engine.vector_bits(), turned, by_rows
-    )
     work = aval.size * NANOSECONDS[fold] * max(SIZE[type], 4) / 4 + 200.0
-    if not by_rows:
-        strips = -(-inner // STRIP)
-        chunk = max(1, CHUNK // max(n * min(STRIP, inner), 1))
-        words = (In(0), Out(0), n, inner, strips)
-        launches = [Launch("columns", words, outer * strips if n else 0, chunk)]
-        return KernelCall(text, ("columns",), launches, (), work)
     temporaries: list[int] = []
-    target: transpose.Word = Out(0)
-    if turned:
-        temporaries.append(aval.size * SIZE[type])
-        target = Tmp(0)
-    launches = _row_launches(target, outer * inner, n, temporaries)
-    symbols = tuple(ROW_TASKS)
-    if turned:
-        size = SIZE[type]
-        launches.append(transpose.launch(size, target, Out(0), outer, inner, n))
-        symbols = (*symbols, f"transpose{size}")
+    if _by_rows(parameters, aval.shape):
+        target: transpose.Word = Out(0)
+        if inner > 1:
+            temporaries.append(aval.size * SIZE[type])
+            target = Tmp(0)
+        launches = _rows(target, outer * inner, n, temporaries)
+        if inner > 1:
+            size = SIZE[type]
+            launches.append(transpose.launch(size, target, Out(0), outer, inner, n))
+    else:
+        launches = [_columns(outer, n, inner)]
+    symbols = tuple([launch.symbol for launch in launches])
+    text = cumulative_text.text(
+        fold, type, parameters["reverse"], symbols, engine.vector_bits()
+    )
     return KernelCall(text, symbols, launches, temporaries, work)
 
 
-def _row_launches(
+def _columns(outer: int, n: int, inner: int) -> Launch:
+    strips = -(-inner // STRIP)
+    chunk = max(1, CHUNK // max(n * min(STRIP, inner), 1))
+    words = (In(0), Out(0), n, inner, strips)
+    return Launch("columns", words, outer * strips if n else 0, chunk)
+
+
+def _rows(
     target: transpose.Word, rows: int, n: int, temporaries: list[int]
 ) -> list[Launch]:
     if rows >= FEW or n < 4 * BLOCK:

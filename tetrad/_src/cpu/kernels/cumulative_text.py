@@ -376,11 +376,9 @@ def _blocks(words: RowWords) -> None:
     w.end(task)
 
 
-ROW_TASKS: dict[str, Callable[[RowWords], None]] = {
-    "rows": _rows,
-    "totals": _totals,
-    "starts": _starts,
-    "blocks": _blocks,
+WHOLE: dict[str, Callable[[RowWords], None]] = {"rows": _rows}
+CUT: dict[str, Callable[[RowWords], None]] = {
+    "totals": _totals, "starts": _starts, "blocks": _blocks
 }
 
 
@@ -450,18 +448,17 @@ class Columns:
 
 
 @functools.cache
-def text(
-    fold: str, type: str, reverse: bool, bits: int, turned: bool, by_rows: bool
-) -> str:
-    """The module, for vectors of so many bits."""
-    if not by_rows:
-        return module([("columns", Columns(fold, type, reverse).w)])
+def text(fold: str, type: str, reverse: bool, symbols: tuple[str, ...], bits: int) -> str:
+    """A module with some of the functions, for vectors of so many bits."""
     functions = []
-    for name, write in ROW_TASKS.items():
-        words = RowWords(Rows(fold, type, reverse))
-        write(words)
-        functions.append((name, words.w))
-    if turned:
-        size = SIZE[type]
-        functions.append((f"transpose{size}", transpose.write(size)))
+    for name in symbols:
+        if name == "columns":
+            writer = Columns(fold, type, reverse).w
+        elif name in WHOLE or name in CUT:
+            words = RowWords(Rows(fold, type, reverse))
+            (WHOLE.get(name) or CUT[name])(words)
+            writer = words.w
+        else:
+            writer = transpose.write(SIZE[type])
+        functions.append((name, writer))
     return module(functions)

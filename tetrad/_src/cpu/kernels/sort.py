@@ -72,18 +72,14 @@ def build(
     bits = engine.vector_bits()
     _define_core(bits, 32 if sort_tasks.is_narrow(types) else 64)
     inner = math.prod(shape[axis + 1 :])
-    sizes: tuple[int, ...] = ()
-    if inner > 1 and n > 1:
-        sizes = tuple(sorted({SIZE[type] for type in types}))
-    sort = _Sort(types, math.prod(shape), n, bool(sizes))
-    if sizes:
+    turned = inner > 1 and n > 1
+    sort = _Sort(types, math.prod(shape), n, turned)
+    if turned:
         sort.turn_back(math.prod(shape[:axis]), inner)
+    symbols = tuple(sorted({launch.symbol for launch in sort.launches}))
+    text = sort_tasks.text(types, keys, symbols, bits)
     return KernelCall(
-        sort_tasks.text(types, keys, bits, sizes),
-        (*sort_tasks.TASKS, *[f"transpose{size}" for size in sizes]),
-        sort.launches,
-        sort.temporaries,
-        sort.nanoseconds(),
+        text, symbols, sort.launches, sort.temporaries, sort.nanoseconds()
     )
 
 

@@ -15,6 +15,7 @@ row), `split` (once with 1 part a row, then 2, 4; the bounds of parts are kept i
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from tetrad._src.cpu.kernels import transpose
 from tetrad._src.cpu.kernels.sort_radix import SLACK
@@ -204,7 +205,7 @@ def _mend(call: Call) -> None:
     w.end(loop)
 
 
-TASKS = {
+TASKS: dict[str, Callable[[Call], None]] = {
     "sort_rows": _sort_rows,
     "encode_blocks": _encode_blocks,
     "split": _split,
@@ -215,22 +216,22 @@ TASKS = {
 
 
 @functools.cache
-def text(
-    types: tuple[str, ...], keys: int, bits: int, turned: tuple[int, ...]
-) -> str:
-    """The module for operands of these types, for vectors of so many bits, with
-    functions that transpose elements of the sizes `turned`."""
+def text(types: tuple[str, ...], keys: int, symbols: tuple[str, ...], bits: int) -> str:
+    """A module with some of the tasks for operands of these types, and functions
+    that transpose, for vectors of so many bits."""
     texts = Texts()
     if is_plain(types):
         write_plain(texts, types[0])
     else:
         write_records(texts, types, keys)
-    for name, write in TASKS.items():
-        call = Call(types, keys)
-        write(call)
-        texts.launch(call.w, name)
-    for size in turned:
-        texts.launch(transpose.write(size), f"transpose{size}")
+    for name in symbols:
+        if name in TASKS:
+            call = Call(types, keys)
+            TASKS[name](call)
+            texts.launch(call.w, name)
+        else:
+            size = int(name.removeprefix("transpose"))
+            texts.launch(transpose.write(size), name)
     texts.declarations.add(f"declare void @tetrad_sort_{call.kind}(ptr, i64, ptr)")
     texts.declarations.add(f"declare i64 @tetrad_split_{call.kind}(ptr, i64, ptr)")
     return texts.text()
