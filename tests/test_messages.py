@@ -128,7 +128,7 @@ a = jnp.ones((2, 3))
 b = jnp.ones((2, 4))
 jnp.concatenate([a, b])
 """,
-        TypeError, "jnp.concatenate", "(2, 3)", "(2, 4)", "axis",
+        TypeError, "jnp.concatenate", "float32[2,3]", "float32[2,4]", "axis",
     ),
     mistake(
         "concatenate without a list",
@@ -146,7 +146,7 @@ a = jnp.ones(3)
 b = jnp.ones(4)
 jnp.stack([a, b])
 """,
-        ValueError, "jnp.stack", "(3,)", "(4,)",
+        ValueError, "jnp.stack", "float32[3]", "float32[4]",
     ),
     mistake(
         "where with shapes that do not broadcast",
@@ -171,7 +171,7 @@ jnp.broadcast_to(x, (3, 2))
 a = jnp.ones((2, 3))
 jnp.einsum("ijk->i", a)
 """,
-        ValueError, "jnp.einsum", "ijk", "float32[2,3]",
+        ValueError, "jnp.einsum", "ijk", "2 axes",
     ),
     mistake(
         "einsum with sizes that differ",
@@ -370,7 +370,7 @@ jnp.max(a, b)
 x = jnp.ones((2, 3))
 x.sum(axis=5)
 """,
-        ValueError, "x.sum(axis=5)", "axis=5", "float32[2,3]",
+        ValueError, "x.sum(axis=5)", "axis=5", "2 axes",
     ),
     mistake(
         "an axis twice",
@@ -394,7 +394,7 @@ jnp.transpose(x, (1, 0))
 x = jnp.ones((2, 1))
 x.squeeze(0)
 """,
-        ValueError, "x.squeeze(0)", "(2, 1)",
+        ValueError, "x.squeeze(0)", "float32[2,1]",
     ),
     mistake(
         "expand_dims too far",
@@ -427,7 +427,7 @@ x.sum(axis="rows")
 x = jnp.arange(3)
 x[3]
 """,
-        IndexError, "x[3]", "3", "int32[3]",
+        IndexError, "x[3]", "3", "(3,)",
     ),
     mistake(
         "too many indices",
@@ -435,7 +435,7 @@ x[3]
 x = jnp.arange(3)
 x[0, 1]
 """,
-        IndexError, "x[0, 1]", "2", "int32[3]",
+        IndexError, "x[0, 1]", "2", "(3,)",
     ),
     mistake(
         "a float as index",
@@ -460,7 +460,7 @@ x[i]
 params = jnp.arange(3)
 params["w"]
 """,
-        TypeError, 'params["w"]', "int32[3]",
+        TypeError, 'params["w"]',
     ),
     mistake(
         "a list as index",
@@ -477,7 +477,7 @@ x = jnp.arange(3)
 mask = jnp.array([True, False])
 x[mask]
 """,
-        IndexError, "x[mask]", "bool[2]", "int32[3]",
+        IndexError, "x[mask]", "(2,)", "(3,)",
     ),
     mistake(
         "assignment to an element",
@@ -501,7 +501,7 @@ grid[1:3, 0] += 2.0
 x = jnp.zeros(3)
 del x[0]
 """,
-        TypeError, "del x[0]", "jnp.delete(x, 0)",
+        TypeError, "x = jnp.delete(x, 0)",
     ),
     mistake(
         "calling an update without an index",
@@ -509,7 +509,7 @@ del x[0]
 x = jnp.zeros(3)
 x.at.set(1.0)
 """,
-        TypeError, "x.at[", "[:]",
+        AttributeError, "x.at[", "[:]",
     ),
     mistake(
         "iterating over a scalar",
@@ -815,7 +815,7 @@ def step(x):
 step(1.0)
 jnp.sum(state)
 """,
-        errors.UnexpectedTracerError, "'state'", "float32[3]", "`step`",
+        errors.UnexpectedTracerError, "`state`", "float32[3]", "`step`",
     ),
     mistake(
         "jit of a result",
@@ -847,7 +847,7 @@ def f(x, y):
 
 jax.vmap(f)(jnp.ones(3), jnp.ones(4))
 """,
-        ValueError, "x", "y", "float32[3]", "float32[4]", "in_axes",
+        ValueError, "x ", "y ", "(3,)", "(4,)", "in_axes=(0, None)",
     ),
     mistake(
         "vmap with too few in_axes",
@@ -867,7 +867,7 @@ def f(x, y):
 
 jax.vmap(f, in_axes=(0, 1))(jnp.ones(3), jnp.ones(3))
 """,
-        ValueError, "y", "float32[3]", "in_axes",
+        ValueError, "y ", "(3,)", "in_axes=0",
     ),
     mistake(
         "vmap over nothing",
@@ -948,7 +948,7 @@ def f(x):
 
 jax.grad(f, argnums=1)(1.0)
 """,
-        ValueError, "argnums=1", "`f`",
+        TypeError, "argnums=1", "`f`",
     ),
     mistake(
         "has_aux forgotten",
@@ -968,7 +968,7 @@ def loss(w):
 
 jax.grad(loss, has_aux=True)(1.0)
 """,
-        TypeError, "`loss`", "has_aux=True", "(value, aux)",
+        TypeError, "`loss`", "has_aux=True", "(value, auxiliary data)",
     ),
     mistake(
         "the gradient of a result",
@@ -1015,14 +1015,14 @@ jax.grad(f)(1.0)
         """
 jax.jvp(jnp.sin, (jnp.ones(3),), (jnp.ones(2),))
 """,
-        TypeError, "float32[3]", "float32[2]",
+        ValueError, "`x`", "(3,)", "(2,)",
     ),
     mistake(
         "a jvp without tuples",
         """
 jax.jvp(jnp.sin, 1.0, 1.0)
 """,
-        TypeError, "primals", "(1.0,)",
+        TypeError, "primals", "(p,)",
     ),
     # ------------------------------------------------------------------------ random
     mistake(
@@ -1097,13 +1097,6 @@ jax.devices("gpuu")
         RuntimeError, "gpuu", "cpu",
     ),
     mistake(
-        "a device given by name",
-        """
-jax.device_put(jnp.ones(3), "cpu")
-""",
-        ValueError, "'cpu'", 'jax.devices("cpu")[0]',
-    ),
-    mistake(
         "a setting that does not exist",
         """
 jax.config.update("jax_enable_x65", True)
@@ -1119,71 +1112,6 @@ x.fill(2.0)
         AttributeError, "fill",
     ),
 ]
-
-# Messages that are not as good as they should be yet.
-UNFINISHED = {
-    "a vector on the wrong side",
-    "reshape with two unknowns",
-    "concatenate along an axis where others differ",
-    "concatenate without a list",
-    "stack arrays of different shapes",
-    "einsum with too many letters",
-    "einsum with sizes that differ",
-    "zeros with separate extents",
-    "a shape with a float",
-    "an integer that does not fit the other operand",
-    "a chained comparison",
-    "not on an array",
-    "if on an array",
-    "float() of many elements",
-    "text added to an array",
-    "a list added to an array",
-    "None times an array",
-    "several numbers where an array is needed",
-    "an axis that does not exist",
-    "transpose with too few axes",
-    "squeeze of an axis that is not 1",
-    "expand_dims too far",
-    "moveaxis of an axis that does not exist",
-    "an index out of range",
-    "too many indices",
-    "a float as index",
-    "text as index",
-    "a list as index",
-    "a mask of another shape",
-    "deletion of an element",
-    "calling an update without an index",
-    "iterating over a scalar",
-    "an array as a dictionary key",
-    "static_argnums out of range",
-    "if on a traced value",
-    "a conditional expression on a traced value",
-    "and between traced values",
-    "assert on a traced value",
-    "range of a traced value",
-    "NumPy on a traced value",
-    "a shape from a traced value",
-    "a slice with traced ends",
-    "a traced mask as index",
-    "a leak through a list",
-    "a leak through an attribute",
-    "a leak through a global",
-    "vmap over axes of different sizes",
-    "vmap over an axis that does not exist",
-    "if inside vmap",
-    "the gradient at an integer",
-    "argnums beyond the arguments",
-    "has_aux without a pair",
-    "the gradient of a function without result",
-    "a tangent of another shape",
-    "a jvp without tuples",
-    "a seed instead of a key",
-    "a shape with a fraction",
-    "a deleted array",
-    "a device given by name",
-    "a setting that does not exist",
-}
-MISTAKES = [m for m in MISTAKES if m.title not in UNFINISHED]
 
 
 # ------------------------------------------------------------------------ the machinery

@@ -573,7 +573,7 @@ def test_the_facades_hold_the_names() -> None:
     for module in (tetrad.tree, tetrad.tree_util):
         for name in module.__all__:
             assert hasattr(module, name)
-    assert tetrad.tree.map is tetrad.tree_util.tree_map is tree_lib.map
+    assert tetrad.tree.map is tetrad.tree_util.tree_map
 
 
 def test_threads_flatten_at_once() -> None:

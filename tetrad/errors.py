@@ -9,6 +9,7 @@ from tetrad._src.util.errors import JAXTypeError as JAXTypeError
 from tetrad._src.util.errors import KeyReuseError as KeyReuseError
 from tetrad._src.util.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from tetrad._src.util.errors import OutOfMemoryError as OutOfMemoryError
+from tetrad._src.util.errors import ShapeError as ShapeError
 from tetrad._src.util.errors import TracerArrayConversionError as TracerArrayConversionError
 from tetrad._src.util.errors import TracerBoolConversionError as TracerBoolConversionError
 from tetrad._src.util.errors import TracerIntegerConversionError as TracerIntegerConversionError
@@ -24,6 +25,7 @@ __all__ = [
     "KeyReuseError",
     "NonConcreteBooleanIndexError",
     "OutOfMemoryError",
+    "ShapeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",

@@ -19,8 +19,8 @@ from tetrad._src.numpy import convert, methods, text
 from tetrad._src.runtime import device, lazy
 from tetrad._src.runtime.array import Array
 from tetrad._src.transforms import tracer_methods
-from tetrad._src.util import dtypes
-from tetrad._src.util.config import config, cpu_device_count
+from tetrad._src.util import dtypes, frames
+from tetrad._src.util.config import Config, config, cpu_device_count
 
 
 def _cpu() -> Any:
@@ -30,12 +30,24 @@ def _cpu() -> Any:
     return client.CpuBackend(cpu_device_count(), reclaim=lazy.prune_all)
 
 
+# What of `Array` users reach, by name or through Python, where errors may come up.
+_METHODS = (
+    "block_until_ready", "copy_to_host_async", "delete", "unsafe_buffer_pointer",
+    "item", "tolist", "tobytes", "__array__", "__bool__", "__float__", "__int__",
+    "__complex__", "__index__", "__format__", "__dlpack__", "__reduce__", "__repr__",
+    "__str__",
+)  # fmt: skip
+
+
 def install() -> None:
     lazy.install()
     convert.install(_device_array, _move)
     methods.install()
     Array.__repr__ = _array_text  # type: ignore[method-assign]
     Array.__str__ = _elements_text  # type: ignore[method-assign]
+    Config.update = frames.hide_frames(Config.update)
+    for name in _METHODS:
+        setattr(Array, name, frames.hide_frames(getattr(Array, name)))
     tracer_methods.install()
     device.register_platform("cpu", _cpu, first=False)
     plugins.install()

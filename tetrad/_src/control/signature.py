@@ -75,7 +75,7 @@ class Arguments:
 
 
 def argument_numbers(
-    value: Any, what: str, count: int | None = None
+    value: Any, what: str, count: int | None = None, function: str = "the function"
 ) -> tuple[int, ...]:
     """An int or a sequence of ints as a tuple; negative ones count from the end."""
     if value is None:
@@ -89,7 +89,7 @@ def argument_numbers(
         for number in numbers:
             if not -count <= number < count:
                 raise ValueError(
-                    f"{what}={value!r} refers to argument {number}, but the function"
+                    f"{what}={value!r} refers to argument {number}, but {function}"
                     f" takes {count} positional argument{'s' if count != 1 else ''}"
                 )
         numbers = [number % count for number in numbers]

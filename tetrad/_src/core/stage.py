@@ -104,12 +104,11 @@ def leak_message(tracer: Tracer) -> str:
     if made:
         function = frames.line_of(made).function
         inside = "" if function == "<module>" else f" in `{function}`"
-        came = f", which was made{inside} at {frames.format_where(made)}"
-    found = holders.holder(tracer)
-    kept = f"It is held by {found}" if found else "It was stored in a global, an attribute or a list"
+        came = f" It was made at {frames.format_where(made)}{inside}."
+    found = holders.holder(tracer) or "a global, an attribute or a list"
     return (
-        f"a traced value {tracer.aval.long_name()}{came}, is used after the"
-        f" transformation that made it has ended. {kept}. A traced value stands for"
+        f"a traced value {tracer.aval.long_name()} is used after the transformation that"
+        f" made it has ended.{came} It is held by {found}. A traced value stands for"
         " something only while its function is traced: return it from the function"
         " instead of storing it."
     )

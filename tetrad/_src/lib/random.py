@@ -11,7 +11,6 @@ Read the keys, then `uniform`, from which the others follow.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.lib.compiled import compiled
 from tetrad._src.numpy import convert, create, elementwise, index, reduce, search
 from tetrad._src.numpy import shape as shape_functions
+from tetrad._src.numpy.axes import shape_argument
 from tetrad._src.ops import cumulative, random, special
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import shape as shape_ops
@@ -116,9 +116,10 @@ def _any_keys(keys: Any, name: str) -> tuple[Any, bool]:
         got = aval.long_name()
     else:
         got = f"{keys!r} of type {type(keys).__name__}"
+    seed = keys if type(keys) is int else "seed"
     raise TypeError(
-        f"jax.random.{name} takes a random key, got {got}. Make one with"
-        " jax.random.key(seed)."
+        f"jax.random.{name}: the first argument must be a random key, got {got}. Make one"
+        f" with jax.random.key({seed})."
     )
 
 
@@ -191,17 +192,7 @@ def fold_in(key: Key, data: int | Value) -> Any:
 
 
 def _shape(shape: Any, name: str) -> tuple[int, ...]:
-    if isinstance(shape, (int, np.integer)):
-        shape = (shape,)
-    try:
-        extents = tuple([operator.index(n) for n in shape])
-    except TypeError:
-        extents = (-1,)
-    if any([n < 0 for n in extents]):
-        raise ValueError(
-            f"jax.random.{name}: shape must be a tuple of integers >= 0, got {shape!r}"
-        )
-    return extents
+    return shape_argument(shape, f"jax.random.{name}")
 
 
 def _float_dtype(dtype: Any, name: str) -> Any:

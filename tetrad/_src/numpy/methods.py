@@ -145,7 +145,7 @@ TABLE["__getitem__"] = getitem
 def __len__(x: Any) -> int:
     if not x.aval.shape:
         raise TypeError(
-            f"{call('len')}: {x.aval.long_name()} has no axes, so no length; x.size is the"
+            f"{_words('len(x)')}: {x.aval.long_name()} has no axes, so no length; x.size is the"
             " number of elements"
         )
     return x.aval.shape[0]  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value
 from tetrad._src.runtime.device import Device, Placement, SingleDeviceSharding
-from tetrad._src.util import dtypes, errors
+from tetrad._src.util import dtypes, errors, frames, source
 from tetrad._src.util.frames import format_where
 
 
@@ -162,8 +162,9 @@ class Array(Value, metaclass=ArrayType):
     def _scalar(self, word: str) -> Any:
         if self.aval.size != 1:
             raise TypeError(
-                f"only arrays of one element become a Python {word}; this one is"
-                f" {self.aval.long_name()}"
+                f"{_asked(f'{word}(x)')}: only arrays of one element become a Python"
+                f" {word}; this one is {self.aval.long_name()}. To convert all elements,"
+                f" write x.astype({word})"
             )
         return self._host().reshape(())[()]
 
@@ -179,10 +180,7 @@ class Array(Value, metaclass=ArrayType):
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
-            raise ValueError(
-                f"the truth value of an array of {self.aval.size} elements"
-                f" ({self.aval.long_name()}) is ambiguous; use .any() or .all()"
-            )
+            raise ValueError(_ambiguous(self.aval))
         return bool(self._host().reshape(())[()])
 
     def __float__(self) -> float:
@@ -197,8 +195,8 @@ class Array(Value, metaclass=ArrayType):
     def __index__(self) -> int:
         if self.aval.kind not in "iub" or self.aval.ndim:
             raise TypeError(
-                "only integer scalar arrays can be used as an index; this one is"
-                f" {self.aval.long_name()}"
+                f"{_asked('x')}: only integer scalar arrays can be used as an index; this"
+                f" one is {self.aval.long_name()}"
             )
         return int(self._scalar("int"))
 
@@ -235,6 +233,27 @@ class Array(Value, metaclass=ArrayType):
 
     def on_device_size_in_bytes(self) -> int:
         return self.aval.nbytes
+
+
+def _asked(otherwise: str) -> str:
+    """The user's expression that asked for a number."""
+    place = frames.user_frame()
+    text = frames.expression_at(*place) if place is not None else None
+    return text if text and len(text) <= source.LONGEST else otherwise
+
+
+def _ambiguous(aval: Aval) -> str:
+    """The message for an array of several elements where a condition is needed."""
+    message = (
+        f"{_asked('bool(x)')}: the truth value of an array of {aval.size} elements"
+        f" ({aval.long_name()}) is ambiguous. Write jnp.all(...) or jnp.any(...) for one"
+        " answer about all elements"
+    )
+    place = frames.user_frame()
+    instead = source.choice(place).instead if place is not None else None
+    if instead is not None:
+        return f"{message}; to choose or combine element by element, `{instead}`"
+    return f"{message}; to choose element by element, jnp.where(condition, a, b)"
 
 
 new_array = Array.__new__

@@ -55,7 +55,7 @@ def _why(x: Tracer) -> str:
     kind = transformation_of(x)
     made = getattr(x, "origin", None)
     came = ""
-    if made and made != _place():
+    if made and not _is_here(made):
         came = f" It was made at {frames.format_where(made)}."
     if kind == "vmap":
         return (
@@ -71,6 +71,22 @@ def _why(x: Tracer) -> str:
         f"under {kind} the number alone ({x.aval.long_name()}) would lose the"
         f" derivative.{came}"
     )
+
+
+def _is_here(made: frames.Place) -> bool:
+    """Whether the line that asked is the line that made the value."""
+    here = _place()
+    return here is not None and frames.line_of(here) == frames.line_of(made)
+
+
+def _line() -> str:
+    """The user's line, where it says more than the expression."""
+    place = _place()
+    if place is None:
+        return ""
+    location = frames.line_of(place)
+    line = frames.source_line(location.file, location.line)
+    return f" (`{line}`)" if 0 < len(line) <= source.LONGEST else ""
 
 
 def _static(x: Tracer) -> str:
@@ -98,7 +114,7 @@ def _bool(self: Tracer) -> bool:
         return bool(value)
     text, place = _asked()
     raise errors.TracerBoolConversionError(
-        f"{text}{place} needs to be True or False while the function is traced, but"
+        f"{text}{place}{_line()} needs to be True or False while the function is traced, but"
         f" {_why(value)}\n{_instead_of_condition()}{_static(value)}"
     )
 
@@ -106,7 +122,9 @@ def _bool(self: Tracer) -> bool:
 def _instead_of_condition() -> str:
     """What to write instead of the condition that is being evaluated."""
     place = _place()
-    condition = source.choice(place) if place is not None else source.Condition("", None)
+    condition = (
+        source.choice(place) if place is not None else source.Condition("", None)
+    )
     if condition.statement == "while":
         return (
             "A loop that ends when a value says so is jax.lax.while_loop(condition, step,"
@@ -119,11 +137,11 @@ def _instead_of_condition() -> str:
         )
     if condition.instead is not None and condition.statement == "if":
         return (
-            f"Write\n    {condition.instead}\nwhich computes both sides; to compute only"
-            " one, write jax.lax.cond(condition, f, g, x)."
+            f"Write `{condition.instead}`, which computes both sides; to compute only"
+            " one, jax.lax.cond(condition, f, g, x)."
         )
     if condition.instead is not None:
-        return f"Write\n    {condition.instead}\ninstead."
+        return f"Write `{condition.instead}`."
     return (
         "To choose between values write jnp.where(condition, a, b); to choose between"
         " computations, jax.lax.cond(condition, f, g, x); to loop, jax.lax.while_loop."
@@ -194,9 +212,7 @@ def _float(self: Tracer) -> NoReturn:
 
 
 def _complex(self: Tracer) -> NoReturn:
-    _no_number(
-        self, "complex()", f"write {_converted('complex')} to convert an array."
-    )
+    _no_number(self, "complex()", f"write {_converted('complex')} to convert an array.")
 
 
 def _tolist(self: Tracer) -> NoReturn:

@@ -21,6 +21,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from tetrad._src.util.words import nearest
+
 __all__ = [
     "Config",
     "check_tracer_leaks",
@@ -379,7 +381,9 @@ def _publish() -> None:
 
 
 def _no_such_setting(name: str) -> str:
+    meant = nearest(name, SETTINGS)
     close = [known for known in SETTINGS if name.removeprefix("jax_") in known]
+    close = [meant] if meant else close
     hint = f"; did you mean {' or '.join(close[:3])}?" if close else ""
     return f"there is no setting named {name!r}{hint}"
 

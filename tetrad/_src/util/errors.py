@@ -29,6 +29,7 @@ __all__ = [
     "KeyReuseError",
     "NonConcreteBooleanIndexError",
     "OutOfMemoryError",
+    "ShapeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -255,6 +256,27 @@ class JaxRuntimeError(RuntimeError):
 
     **Why.** The message says what the device reported and names the line of the program
     that asked for the work.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class ShapeError(TypeError, ValueError):
+    """Shapes do not fit together.
+
+    **Why.** NumPy raises ValueError for shapes that do not fit, JAX sometimes ValueError
+    and sometimes TypeError.  This error is both, so that programs written for either
+    catch it.  The message names the shapes and what was probably meant.
+
+    **Fails.**
+
+        x = jnp.ones((3, 4))
+        bias = jnp.ones(3)
+        x + bias                    # 4 against 3 along the last axis
+
+    **Works.**
+
+        x + bias[:, None]           # shape (3, 1) goes along axis 0
     """
 
     __module__ = _PUBLIC_MODULE

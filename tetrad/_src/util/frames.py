@@ -15,6 +15,7 @@ import functools
 import itertools
 import linecache
 import os
+import re
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
@@ -191,6 +192,7 @@ def trim_traceback(error: BaseException) -> None:
     The user's frames stay, and the deepest frame as the place that raised.  In an
     `except` block, a bare `raise` after this keeps what is left.
     """
+    _in_users_words(error)
     if _keeps_all_frames():
         return
     seen: set[int] = set()
@@ -199,6 +201,27 @@ def trim_traceback(error: BaseException) -> None:
         seen.add(id(link))
         link.__traceback__ = _trimmed(link.__traceback__)
         link = link.__cause__ or link.__context__
+
+
+# How messages begin: the name of a public function or method, or an operator.
+_BEGINNING = re.compile(r"(?:(?:jnp|jax|lax|x)(?:\.\w+)*\.(\w+)|x ([^\w\s]+) y): ")
+_LONGEST = 60  # characters of an expression at the beginning of a message
+
+
+def _in_users_words(error: BaseException) -> None:
+    """Puts the user's own call in place of a function's name at a message's beginning:
+    `jnp.sum: axis=5 …` becomes `jnp.sum(image, axis=5): axis=5 …`.
+    """
+    text = error.args[0] if error.args else None
+    beginning = _BEGINNING.match(text) if isinstance(text, str) else None
+    place = user_frame() if beginning is not None else None
+    if beginning is None or place is None:
+        return
+    words = expression_at(*place)
+    if words is None or len(words) > _LONGEST:
+        return
+    if (beginning[1] or beginning[2]) in words:
+        error.args = (f"{words}: {text[beginning.end() :]}", *error.args[1:])
 
 
 def _trimmed(traceback: TracebackType | None) -> TracebackType | None:

@@ -19,7 +19,21 @@ DEPTH = 4  # containers between the object and something with a name
 
 def holder(x: Any) -> str | None:
     """What of the user's holds `x`, in words; None if nothing is found."""
-    return _named(x, "", DEPTH, {id(x)})
+    return _named(x, "", DEPTH, {id(x)}) or _local(x)
+
+
+def _local(x: Any) -> str | None:
+    """The local variable, of a function that is running, that holds `x`."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not is_ours(code.co_filename):
+            for name, value in frame.f_locals.items():
+                step = "" if value is x else _step(value, x)
+                if step is not None:
+                    return f"the variable `{name}{step}` of `{code.co_qualname}`"
+        frame = frame.f_back
+    return None
 
 
 def _named(x: Any, path: str, depth: int, seen: set[int]) -> str | None:

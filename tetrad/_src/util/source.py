@@ -114,15 +114,15 @@ def elementwise(node: _Node) -> str:
     """A condition with `&`, `|`, `~` in place of `and`, `or`, `not` and chains.
 
     >>> elementwise(ast.parse("0 < x < 1 and not y", mode="eval").body)
-    '(0 < x) & (x < 1) & ~y'
+    '(0 < x) & (x < 1) & jnp.logical_not(y)'
     """
     if isinstance(node, ast.BoolOp):
         symbol = " & " if isinstance(node.op, ast.And) else " | "
         return symbol.join([_part(value, symbol) for value in node.values])
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = elementwise(node.operand)
-        simple = isinstance(node.operand, (ast.Name, ast.Attribute, ast.Call))
-        return f"~{inner}" if simple else f"~({inner})"
+        compared = isinstance(node.operand, (ast.BoolOp, ast.Compare))
+        return f"~({inner})" if compared else f"jnp.logical_not({inner})"
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         sides = [node.left, *node.comparators]
         parts = [
