@@ -317,9 +317,9 @@ def _uniform(loops: Loops) -> list[bool]:
             uniform.append(uniform[entry[1]])
         elif head == "point":
             kinds = [loops.coordinates[c].kind for c in entry[1].coordinates]
-            uniform.append(all([kind == UNIFORM for kind in kinds]))
+            uniform.append(all(kind == UNIFORM for kind in kinds))
         else:
-            uniform.append(all([uniform[ref] for ref in entry[1:]]))
+            uniform.append(all(uniform[ref] for ref in entry[1:]))
     return uniform
 
 

@@ -44,7 +44,7 @@ class Costs:
         op.scalar(writer, *operands)
         total = 0.0
         for line in writer.lines:
-            heavy = any([word in line for word in HEAVY])
+            heavy = any(word in line for word in HEAVY)
             total += HEAVY_COST if heavy else 1.0
         return total
 

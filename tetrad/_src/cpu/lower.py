@@ -81,7 +81,7 @@ def _term_types(terms: tuple[Term, ...]) -> tuple[str, ...]:
 class _Lowering:
     """The parts of a kernel that all templates share."""
 
-    def __init__(self, kernel: Kernel, in_states: bool = False) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.launch = Launch()
         self.size = 1
@@ -281,24 +281,11 @@ def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
     stream = 0
     if template == FLAT:
         launch.total, launch.chunk = length, schedule.flat_chunk(ns)
-        outputs = sum([SIZE[a.type] for _, a in writes]) * length
-        if outputs + sum([SIZE[a.type] for a in reads]) * length > schedule.STREAM_BYTES:
-            stream = 2 if outputs >= schedule.AROUND_BYTES else 1
+        stream = _stream(reads, writes, length)
     else:
         launch.words.extend(extents[:-1])
         launch.words.append(length)
-        rows = low.size // length
-        launch.total = rows
-        launch.chunk = schedule.task_chunk(length, ns)
-        segment = schedule.segment(length)
-        if template == SERIAL:
-            launch.chunk = rows
-        elif segment < length:
-            split = True
-            pieces = -(-length // segment)
-            launch.words.extend((pieces, segment))
-            launch.total = rows * pieces
-            launch.chunk = schedule.task_chunk(segment, ns)
+        split = _row_tasks(launch, template, low.size // length, length, ns)
     accesses = [*reads, *[a for _, a in writes if a.kind != "p"], *counts]
     low.strides(last[:-1] if template != FLAT else (), vector, accesses)
     launch.loops = Loops(
@@ -319,6 +306,36 @@ def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
     return launch
 
 
+def _stream(
+    reads: tuple[Access, ...], writes: tuple[tuple[int, Access], ...], length: int
+) -> int:
+    """How a flat range treats the caches: see `Loops.stream`."""
+    outputs = sum([SIZE[access.type] for _, access in writes]) * length
+    inputs = sum([SIZE[access.type] for access in reads]) * length
+    if outputs >= schedule.AROUND_BYTES:
+        return 2
+    return int(inputs + outputs > schedule.STREAM_BYTES)
+
+
+def _row_tasks(
+    launch: Launch, template: str, rows: int, length: int, ns: float
+) -> bool:
+    """Sets the tasks of a kernel over rows; whether rows are cut into segments."""
+    launch.total = rows
+    if template == SERIAL:
+        launch.chunk = rows
+        return False
+    launch.chunk = schedule.task_chunk(length, ns)
+    segment = schedule.segment(length)
+    if segment == length:
+        return False
+    pieces = -(-length // segment)
+    launch.words.extend((pieces, segment))
+    launch.total = rows * pieces
+    launch.chunk = schedule.task_chunk(segment, ns)
+    return True
+
+
 def _across(
     low: _Lowering,
     extents: list[int],
@@ -330,7 +347,7 @@ def _across(
     lanes = schedule.lanes(low.kernel.wide)
     if extents[-1] < lanes // 2:
         return -1
-    if any([access.kind != CONTIGUOUS for _, access in writes]):
+    if any(access.kind != CONTIGUOUS for _, access in writes):
         return -1
     for read, access in zip(low.kernel.reads, reads):
         if access.kind != STRIDED or access.type == "c128":
@@ -400,7 +417,7 @@ def _stores_around(
     sizes = [SIZE[access.type] for _, access in writes]
     if sum(sizes) * low.size < schedule.TILED_AROUND_BYTES:
         return False
-    return all([columns * size % 64 == 0 for size in sizes])
+    return all(columns * size % 64 == 0 for size in sizes)
 
 
 def _point_write(low: _Lowering) -> PointWrite:
@@ -452,21 +469,7 @@ def _lower_fold(
     words.extend(folded)
     words.extend((form.length, form.rows))
     by_output = rows and form.outputs < 16
-    if rows:
-        per_task = min(form.run, form.rows) * min(form.segment, form.length)
-        launch.total = form.outputs * form.blocks
-        if split:
-            segments = -(-form.length // form.segment)
-            words.extend((form.run, form.segment, segments, form.blocks))
-            words.extend((form.blocks, 1) if by_output else (1, form.outputs))
-    else:
-        lanes = schedule.lanes(kernel.wide)
-        strips = -(-form.length // (COLUMN_VECTORS * lanes))
-        words.append(strips)
-        per_task = min(form.run, form.rows) * COLUMN_VECTORS * lanes
-        launch.total = form.outputs // form.length * strips * form.blocks
-        if split:
-            words.extend((form.run, form.blocks, form.outputs))
+    per_task = _fold_tasks(launch, form, split, by_output, schedule.lanes(kernel.wide))
     launch.chunk = schedule.task_chunk(per_task, ns)
     accesses = [*reads, *[a for _, a in writes], *counts]
     low.strides([*kept_last, *folded_last], vector, accesses)
@@ -487,8 +490,28 @@ def _lower_fold(
     )
     launches = [launch]
     if form.blocks > 1:
-        launches += _merge_launches(kernel, folds, form, by_output, states, scratch)
+        launches += _merge_launches(kernel, folds, form, by_output, states)
     return launches, scratch
+
+
+def _fold_tasks(
+    launch: Launch, form: trees.Tree, split: bool, by_output: bool, lanes: int
+) -> int:
+    """Sets the tasks of a fold, and the words about blocks; the elements of a task."""
+    words = launch.words
+    if form.kind == trees.ROWS:
+        launch.total = form.outputs * form.blocks
+        if split:
+            segments = -(-form.length // form.segment)
+            words.extend((form.run, form.segment, segments, form.blocks))
+            words.extend((form.blocks, 1) if by_output else (1, form.outputs))
+        return min(form.run, form.rows) * min(form.segment, form.length)
+    strips = -(-form.length // (COLUMN_VECTORS * lanes))
+    words.append(strips)
+    launch.total = form.outputs // form.length * strips * form.blocks
+    if split:
+        words.extend((form.run, form.blocks, form.outputs))
+    return min(form.run, form.rows) * COLUMN_VECTORS * lanes
 
 
 def _folds(kernel: Kernel) -> tuple[Fold, ...]:
@@ -528,7 +551,6 @@ def _merge_launches(
     form: trees.Tree,
     by_output: bool,
     states: list[list[int]],
-    scratch: list[int],
 ) -> list[Launch]:
     """The second fold, over the states of blocks."""
     if by_output:

@@ -162,7 +162,7 @@ class _Folds:
             made = len(w.lines)
             xs = [values[ref] for ref in folder.fold.refs]
             new = folder.step(state, xs, at)
-            if not any([f"{at.ref}," in s or s.endswith(at.ref) for s in w.lines[made:]]):
+            if not any(f"{at.ref}," in s or s.endswith(at.ref) for s in w.lines[made:]):
                 del w.lines[start:made]
             if mask is not None:
                 new = [w.select(mask, a, b) for a, b in zip(new, state)]
@@ -181,7 +181,7 @@ class _Folds:
             made = len(w.lines)
             xs = [values[ref] for ref in folder.fold.refs]
             new = folder.step(state, xs, at)
-            if not any([f"{at.ref}," in s or s.endswith(at.ref) for s in w.lines[made:]]):
+            if not any(f"{at.ref}," in s or s.endswith(at.ref) for s in w.lines[made:]):
                 del w.lines[start:made]
             result.append(new)
         return result

@@ -70,7 +70,7 @@ def _check_kernel(plan: Plan, kernel: Kernel, where: str) -> None:
         used.extend(reduction.refs)
         if reduction.axes != kernel.axes:
             raise IllFormed(f"{where} folds different axes")
-    if any([not 0 <= ref < count for ref in used]):
+    if any(not 0 <= ref < count for ref in used):
         raise IllFormed(f"{where} stores an entry that it lacks")
     for write in kernel.writes:
         _inside(plan, kernel.space, write, where)

@@ -179,7 +179,7 @@ class _Placer(Puller):
         inner = form.inner if form.kind is ROWS else ()
         if self.graph.moved and len(inner) > 1:
             for x in ins:
-                if not all([collapses(s, space, inner) for s in x.layouts]):
+                if not all(collapses(s, space, inner) for s in x.layouts):
                     self.place_now(x)
         joined = Node(ins[0].aval, MAP, eqn.op, ins)
         joined.layouts = ins[0].layouts
@@ -194,7 +194,7 @@ class _Placer(Puller):
         values = tuple([self.new_value(node) for node in made])
         results = tuple([node.aval.dtype for node in made])
         kernel.reductions.append(Reduction(eqn.op, refs, axes, values, results))
-        if any([is_wide(dtype) for dtype in results]):
+        if any(is_wide(dtype) for dtype in results):
             kernel.wide = True
         kernel.axes = axes
         if len(inner) > 1:
@@ -250,13 +250,13 @@ class _Placer(Puller):
     ) -> bool:
         """Whether all reads together can be walked as the reductions want."""
         joins = len(inner) > 1 and not kernel.flat
-        if joins and not all([collapses(s, space, inner) for s in kernel.walks]):
+        if joins and not all(collapses(s, space, inner) for s in kernel.walks):
             return False
         if kernel.flat and axes is None:
             assert kernel.axes is not None
             inner = tree(space, kernel.axes).inner
             walks = node.layouts if node.walks is None else node.walks
-            return all([collapses(s, space, inner) for s in walks])
+            return all(collapses(s, space, inner) for s in walks)
         return True
 
     # ------------------------------------------------------------- the other roots
@@ -399,9 +399,7 @@ def _disjoint(regions: Sequence[Region], aval: Aval) -> bool:
         boxes.append((low, [a + n for a, n in zip(low, region.shape)]))
     for i, (low, high) in enumerate(boxes):
         for other_low, other_high in boxes[:i]:
-            if all([
-                a < d and c < b
-                for a, b, c, d in zip(low, high, other_low, other_high)
-            ]):
+            if all(a < d and c < b
+                for a, b, c, d in zip(low, high, other_low, other_high)):
                 return False
     return True

@@ -320,7 +320,7 @@ class Graph:
         form = tree(space, eqn.op.axes)  # type: ignore[attr-defined]
         if form.kind is ROWS and len(form.inner) > 1:
             for x in ins:
-                if not all([collapses(s, space, form.inner) for s in x.layouts]):
+                if not all(collapses(s, space, form.inner) for s in x.layouts):
                     self.store(x)
 
     def need_update(self, op: Op, ins: list[Node]) -> None:
@@ -397,7 +397,7 @@ class Graph:
             else:
                 node.evaluated((node.level, node.aval.shape), float(node.aval.size))
         for eqn, made in reversed(self.order):
-            if not any([node.uses for node in made]) and not eqn.op.effects:
+            if not any(node.uses for node in made) and not eqn.op.effects:
                 continue
             ins = made[0].ins if made else ()
             first = made[0]
@@ -501,7 +501,7 @@ def _merge(x: Node, evals: dict[Any, float], reader: Node) -> None:
     if reader.kind == VIEW and not reader.stored and reader.layouts:
         # Evaluated once a row where the innermost axes are broadcast.
         for axis in range(reader.aval.ndim - 1, -1, -1):
-            if any([layout[axis] for layout in reader.layouts]):
+            if any(layout[axis] for layout in reader.layouts):
                 break
             scale /= max(reader.aval.shape[axis], 1)
     for key, count in evals.items():

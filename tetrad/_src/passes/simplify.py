@@ -25,7 +25,7 @@ _improve: dict[Any, int] = {}  # of an operation, or the class of a call
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr that is fused."""
     for _ in range(ROUNDS):
-        if not any([_improvable(eqn) for eqn in jaxpr.eqns]):
+        if not any(_improvable(eqn) for eqn in jaxpr.eqns):
             break
         smaller = _rewritten(jaxpr)
         if smaller is None:
@@ -40,7 +40,7 @@ def computable(op: Op) -> bool:
     """Whether the machine has a rule for the operation itself."""
     if op.kind is Kind.CALL:
         return not getattr(op, "inlined", False) and op.expand is None
-    return op.expand is None or any([getattr(op, rule) is not None for rule in RULES])
+    return op.expand is None or any(getattr(op, rule) is not None for rule in RULES)
 
 
 def _improvable(eqn: Eqn) -> bool:
@@ -156,7 +156,7 @@ def _needed(jaxpr: Jaxpr) -> Jaxpr:
     live: set[Var] = {atom for atom in jaxpr.outs if type(atom) is Var}
     eqns = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.op.effects or any([var in live for var in eqn.outs]):
+        if eqn.op.effects or any(var in live for var in eqn.outs):
             eqns.append(eqn)
             live.update([atom for atom in eqn.ins if type(atom) is Var])
     if len(eqns) == len(jaxpr.eqns):
