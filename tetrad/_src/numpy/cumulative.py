@@ -280,8 +280,8 @@ def unwrap(
     """Angles without jumps: whole periods are added where neighbours are further apart.
 
     >>> import tetrad.numpy as jnp
-    >>> jnp.unwrap(jnp.array([0., 4.]))
-    Array([ 0.       , -2.2831855], dtype=float32)
+    >>> jnp.unwrap(jnp.array([0, 4]), period=4)
+    Array([0, 0], dtype=int32)
     """
     name = "jnp.unwrap"
     x = value(p, name, "p")

@@ -187,13 +187,49 @@ single = float32
 complex_ = cdouble = complex128
 csingle = complex64
 
-finfo = dtypes.finfo
-iinfo = dtypes.iinfo
-issubdtype = dtypes.issubdtype
-promote_types = dtypes.promote_types
-
-
 # --------------------------------------------------------------------- questions on dtypes
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a float type: `eps`, `max`, `min`, `tiny`, `bits`, …
+
+    ValueError for other types. Of a complex type, those of its parts.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.finfo(jnp.float32).bits
+    32
+    """
+    return dtypes.finfo(dtype)
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer type: `max`, `min`, `bits`. ValueError for other types.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.iinfo(jnp.int8).max
+    127
+    """
+    return dtypes.iinfo(dtype)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is another one, or belongs to a kind such as `jnp.floating`.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+    True
+    """
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype that two dtypes promote to; `int`, `float` and `complex` are weak.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.promote_types("int32", "float16")
+    dtype('float16')
+    """
+    return dtypes.promote_types(a, b)
 
 
 def result_type(*args: Any) -> Any:

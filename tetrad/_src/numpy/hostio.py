@@ -41,7 +41,16 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Value:
-    """An array of the numbers in a file: see `numpy.fromfile`."""
+    """An array of the numbers in a binary file: see `numpy.fromfile`.
+
+    >>> import tempfile
+    >>> import numpy
+    >>> import tetrad.numpy as jnp
+    >>> with tempfile.NamedTemporaryFile() as f:
+    ...     numpy.arange(2, dtype="int32").tofile(f.name)
+    ...     jnp.fromfile(f.name, "int32")
+    Array([0, 1], dtype=int32)
+    """
     return asarray(np.fromfile(*args, **kwargs))
 
 

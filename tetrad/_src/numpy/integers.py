@@ -41,11 +41,11 @@ def _lcm(x: Any, y: Any) -> Any:
 
 gcd = Binary(
     "gcd", _gcd, "The greatest common divisor of x1 and x2.", "gcd(12, 18)",
-    "Array(6, dtype=int32)", kinds="iu",
+    "Array(6, dtype=int32, weak_type=True)", kinds="iu",
 )
 lcm = Binary(
     "lcm", _lcm, "The least common multiple of x1 and x2.", "lcm(4, 6)",
-    "Array(12, dtype=int32)", kinds="iu",
+    "Array(12, dtype=int32, weak_type=True)", kinds="iu",
 )
 
 

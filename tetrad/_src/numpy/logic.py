@@ -259,7 +259,7 @@ real = Unary(
 )
 imag = Unary(
     "imag", _imag, "The imaginary part of x, 0 for real numbers.", "imag(1.)",
-    "Array(0., dtype=float32, weak_type=True)",
+    "Array(0., dtype=float32)",
 )
 
 

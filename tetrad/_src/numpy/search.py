@@ -267,7 +267,8 @@ def interp(
         knots = lax.concatenate([knots[-1:] - period, knots, knots[:1] + period], 0)
         heights = lax.concatenate([heights[-1:], heights, heights[:1]], 0)
     n = knots.shape[0]
-    i = lax.clamp(np.int32(1), searchsorted(knots, at, "right"), np.int32(max(n - 1, 1)))
+    places = searchsorted(knots, at, "right")
+    i = lax.clamp(number(places, 1), places, number(places, max(n - 1, 1)))
     upper, lower = AtIndex(knots, i), AtIndex(knots, i - 1)
     low = lower.get(mode="clip")
     gap = upper.get(mode="clip") - low

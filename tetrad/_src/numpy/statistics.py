@@ -148,7 +148,7 @@ def histogramdd(
         place = searchsorted(edge, column, "right") - 1
         place = lax.select(lax.eq(column, edge[-1]), number(place, n - 1), place)
         inside = inside & (place >= 0) & (place < n)
-        flat = flat * n + lax.clamp(np.int32(0), place, np.int32(n - 1))
+        flat = flat * n + lax.clamp(number(place, 0), place, number(place, n - 1))
         edges.append(edge)
         shape.append(n)
     if weights is None:
