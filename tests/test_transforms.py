@@ -10,6 +10,7 @@ import pytest
 import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
+from tetrad._src.api.transforms import checkpoint_name
 from tetrad._src.core.op import Op
 from tetrad._src.ops.families import Unary
 
@@ -533,6 +534,56 @@ def test_checkpoint_keeps_only_its_arguments():
     text = str(jax.make_jaxpr(jax.grad(jax.checkpoint(g)))(1.0))
     assert "remat2[\n      differentiated=True" in text
     assert text.count("sin ") >= 5  # three forward, two again
+
+
+POLICIES = {
+    "everything": (jax.checkpoint_policies.everything_saveable, 3),
+    "nothing": (jax.checkpoint_policies.nothing_saveable, 5),
+    "names": (jax.checkpoint_policies.save_only_these_names("middle"), 4),
+    "other names": (jax.checkpoint_policies.save_any_names_but_these("middle"), 5),
+    "sines": (lambda primitive, *avals, **params: primitive.name == "sin", 3),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_policies_choose_what_is_stored(name):
+    policy, sines = POLICIES[name]
+
+    def g(x):
+        y = checkpoint_name(jnp.sin(jnp.sin(x)), "middle")
+        return jnp.sum(jnp.sin(y))
+
+    h = jax.checkpoint(g, policy=policy)
+    for way in (
+        jax.grad,
+        lambda k: jax.jit(jax.grad(k)),
+        lambda k: jax.grad(jax.jit(k)),
+    ):
+        close(way(h)(X), jax.grad(g)(X))
+    close(jax.vmap(jax.grad(h))(M), jax.vmap(jax.grad(g))(M))
+    close(jax.hessian(h)(X), jax.hessian(g)(X))
+    assert str(jax.make_jaxpr(jax.grad(h))(X)).count(" sin ") == sines
+
+
+def test_policies_see_matrix_products_through_jit():
+    dots = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+    h = jax.checkpoint(jax.jit(lambda x: jnp.sum(jnp.sin(M @ jnp.sin(x)))), policy=dots)
+    text = str(jax.make_jaxpr(jax.grad(h))(X))
+    assert text.count("dot_general") == 2  # once forward, once for the gradient
+    close(jax.grad(h)(X), jax.grad(lambda x: jnp.sum(jnp.sin(M @ jnp.sin(x))))(X))
+
+
+def test_checkpoint_traces_once():
+    runs = []
+
+    @partial(jax.checkpoint, static_argnums=1)
+    def g(x, n):
+        runs.append(1)
+        return x**n
+
+    for _ in range(3):
+        assert float(jax.grad(g)(2.0, 3)) == 12.0
+    assert len(runs) == 1
 
 
 # -------------------------------------------------------------------------------- texts

@@ -40,6 +40,7 @@ from tetrad._src.api.inspect import make_jaxpr as make_jaxpr
 from tetrad._src.api.jit import jit as jit
 from tetrad._src.api.run import install_as_jax as install_as_jax
 from tetrad._src.api.transforms import checkpoint as checkpoint
+from tetrad._src.api.transforms import checkpoint_policies as checkpoint_policies
 from tetrad._src.api.transforms import closure_convert as closure_convert
 from tetrad._src.api.transforms import custom_jvp as custom_jvp
 from tetrad._src.api.transforms import custom_vjp as custom_vjp

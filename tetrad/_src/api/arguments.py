@@ -49,12 +49,14 @@ class ArgumentRules:
 
     def __init__(
         self,
+        what: str,
         fun: Fun,
         static_argnums: Any,
         static_argnames: Any,
         donate_argnums: Any,
         donate_argnames: Any,
     ) -> None:
+        self.what = what
         self.fun = fun
         self.signature = signature_of(fun)
         self.static_numbers, self.static_names = self._both(
@@ -66,7 +68,7 @@ class ArgumentRules:
         both = set(self.static_numbers) & set(self.donated_numbers)
         if both or set(self.static_names) & set(self.donated_names):
             raise ValueError(
-                f"jit: an argument of `{name_of(fun)}` is both static and donated; only"
+                f"{self.what}: an argument of `{name_of(fun)}` is both static and donated; only"
                 " arrays can be donated"
             )
         self.donates = bool(self.donated_numbers or self.donated_names)
@@ -81,15 +83,17 @@ class ArgumentRules:
         )
 
     def _both(
-        self, numbers: Any, names: Any, what: str
+        self, numbers: Any, names: Any, kind: str
     ) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """Numbers and names; if only one is given the signature tells the other."""
         if isinstance(numbers, Iterable) and not isinstance(numbers, (tuple, list)):
             numbers = tuple(numbers)
         positional = self._positional()
         count = len(positional) if self._closed() else None
-        places = argument_numbers(numbers, f"jit: {what}_argnums", count)
-        labels = self._names(names, what)
+        places = argument_numbers(
+            numbers, f"{self.what}: {kind}_argnums", count, f"`{name_of(self.fun)}`"
+        )
+        labels = self._names(names, kind)
         if self.signature is None:
             return places, labels
         if numbers is not None and names is None:
@@ -116,26 +120,26 @@ class ArgumentRules:
         kinds = [p.kind for p in self.signature.parameters.values()]
         return inspect.Parameter.VAR_POSITIONAL not in kinds
 
-    def _names(self, names: Any, what: str) -> tuple[str, ...]:
+    def _names(self, names: Any, kind: str) -> tuple[str, ...]:
         if names is None:
             return ()
         labels = (names,) if isinstance(names, str) else tuple(names)
         for label in labels:
             if not isinstance(label, str):
                 raise TypeError(
-                    f"jit: {what}_argnames must be a string or a tuple of strings, got"
+                    f"{self.what}: {kind}_argnames must be a string or a tuple of strings, got"
                     f" {names!r}"
                 )
         if labels and self.signature is None:
             raise ValueError(
-                f"jit: {what}_argnames={names!r} needs the signature of"
-                f" `{name_of(self.fun)}`, which it does not tell: use {what}_argnums"
+                f"{self.what}: {kind}_argnames={names!r} needs the signature of"
+                f" `{name_of(self.fun)}`, which it does not tell: use {kind}_argnums"
             )
         if labels:
-            self._check_names(labels, f"{what}_argnames={names!r}")
+            self._check_names(labels, f"{kind}_argnames={names!r}")
         return labels
 
-    def _check_names(self, labels: Sequence[str], what: str) -> None:
+    def _check_names(self, labels: Sequence[str], given: str) -> None:
         assert self.signature is not None
         parameters = self.signature.parameters
         kinds = {name: p.kind for name, p in parameters.items()}
@@ -144,14 +148,14 @@ class ArgumentRules:
             kind = kinds.get(label)
             if kind is None and not open_ended:
                 raise ValueError(
-                    f"jit: {what} names {label!r}, but `{name_of(self.fun)}` has the"
+                    f"{self.what}: {given} names {label!r}, but `{name_of(self.fun)}` has the"
                     f" parameters {', '.join(parameters)}"
                 )
             if kind is inspect.Parameter.POSITIONAL_ONLY or (
                 kind is inspect.Parameter.VAR_POSITIONAL
             ):
                 raise ValueError(
-                    f"jit: {what} names {label!r}, which `{name_of(self.fun)}` takes by"
+                    f"{self.what}: {given} names {label!r}, which `{name_of(self.fun)}` takes by"
                     " position only: give its number instead"
                 )
 
@@ -200,7 +204,7 @@ class ArgumentRules:
                 " static_argnames if its leaves are arrays."
             )
         raise ValueError(
-            f"jit: static argument `{name}` of `{name_of(self.fun)}` has type"
+            f"{self.what}: static argument `{name}` of `{name_of(self.fun)}` has type"
             f" {type(value).__name__}. {instead}"
         )
 

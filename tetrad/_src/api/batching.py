@@ -240,7 +240,8 @@ def _axes_of_results(options: _Options, out_tree: Any) -> list[int | None]:
     if found is None:
         out_axes = options.out_axes
         if out_axes is None or isinstance(out_axes, (int, np.integer)):
-            found = [out_axes] * out_tree.num_leaves
+            one = None if out_axes is None else int(out_axes)
+            found = [one] * out_tree.num_leaves
         else:
             example = out_tree.unflatten([0] * out_tree.num_leaves)
             if isinstance(out_axes, list) and isinstance(example, tuple):

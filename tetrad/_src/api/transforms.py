@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad._src.api.batching import vmap as vmap
+from tetrad._src.api.checkpoint import checkpoint as checkpoint
+from tetrad._src.api.checkpoint import checkpoint_policies as checkpoint_policies
+from tetrad._src.api.checkpoint import remat as remat
 from tetrad._src.api.derivatives import grad as grad
 from tetrad._src.api.derivatives import jvp as jvp
 from tetrad._src.api.derivatives import linear_transpose as linear_transpose
@@ -18,7 +21,7 @@ from tetrad._src.api.jacobians import jacfwd as jacfwd
 from tetrad._src.api.jacobians import jacobian as jacobian
 from tetrad._src.api.jacobians import jacrev as jacrev
 from tetrad._src.api.inspect import abstract_leaves
-from tetrad._src.control.call import Remat
+from tetrad._src.control.checkpoint import checkpoint_name as checkpoint_name
 from tetrad._src.control.custom import custom_jvp as custom_jvp
 from tetrad._src.control.custom import custom_vjp as custom_vjp
 from tetrad._src.control.signature import argument_numbers, name_of
@@ -29,53 +32,6 @@ from tetrad._src.ops.identity import stop_gradient as stop_gradient
 from tetrad._src.util import frames, tree
 
 Fun = Callable[..., Any]
-
-
-def checkpoint(
-    fun: Fun,
-    *,
-    prevent_cse: bool = True,
-    policy: Callable[..., bool] | None = None,
-    static_argnums: int | Sequence[int] = (),
-) -> Fun:
-    """`fun`, which reverse differentiation computes a second time instead of storing
-    its intermediate values.
-
-    Args:
-      fun: a function of pytrees.
-      static_argnums: positional arguments that are not arrays.
-
-    `prevent_cse` must stay True, and policies are not available.
-
-    >>> import tetrad as jax, tetrad.numpy as jnp
-    >>> float(jax.grad(jax.checkpoint(jnp.sin))(0.0))
-    1.0
-    """
-    if policy is not None:
-        raise NotImplementedError(
-            "checkpoint(policy=...) is not available: nothing inside a checkpoint is"
-            " stored. Wrap the parts to recompute in a checkpoint each, and leave what"
-            " should be stored outside."
-        )
-    if not prevent_cse:
-        raise NotImplementedError(
-            "checkpoint(prevent_cse=False) is not available: leave it out"
-        )
-    numbers = argument_numbers(static_argnums, "checkpoint: static_argnums")
-
-    def rematerialized(*args: Any, **kwargs: Any) -> Any:
-        call, dynamic = without_static(fun, args, numbers)
-        leaves, in_tree = tree.flatten((dynamic, kwargs))
-        values = leaf_values("checkpoint", fun, in_tree, leaves)
-        flat = FlatFunction(call, in_tree, "checkpoint")
-        jaxpr, consts = stage(flat, [v.aval for v in values], name_of(fun))
-        outs = Remat(jaxpr)(*consts, *values)
-        return flat.out_tree.unflatten(outs)
-
-    return wraps_of(fun)(frames.hide_frames(rematerialized))
-
-
-remat = checkpoint
 
 
 def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:

@@ -1,12 +1,11 @@
-"""Calls: operations that hold one jaxpr and apply it, as `jit` and `checkpoint` do.
+"""Calls: operations that hold one jaxpr and apply it, as `jit` does.
 
 Arrays that the function closes over are leading operands, so the jaxpr owns none. The
 rules rewrite the jaxpr (every rewrite is remembered on `jaxpr.memo`) and call the result
 the same way. `Jit` marks the border of what a user compiled; whoever runs the program
-may replace it by its body (`inlined`). `Remat` is computed again when its derivative is
-taken, instead of keeping what the derivative needs.
+may replace it by its body (`inlined`).
 
-Read `JaxprCall`, `Jit`, then `Remat`.
+Read `JaxprCall`, then `Jit`.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ class JaxprCall(Call):
         known, later, operands, unknown_out = _split_call(self.jaxpr, unknown)
         return Split(
             self.like(known),
-            _places(unknown, False),
+            places(unknown, False),
             self.like(later),
             operands,
             unknown_out,
@@ -125,7 +124,7 @@ class JaxprCall(Call):
         return eval_jaxpr(self.jaxpr, args)
 
 
-def _places(mask: Mask, value: bool) -> tuple[int, ...]:
+def places(mask: Mask, value: bool) -> tuple[int, ...]:
     return tuple([i for i, on in enumerate(mask) if on == value])
 
 
@@ -139,7 +138,7 @@ def _split_call(
     """
     parts = split_jaxpr(jaxpr, unknown)
     known = parts.known
-    known_in = _places(unknown, False)
+    known_in = places(unknown, False)
     count = parts.unknown_out.count(False)
     outs = known.outs[:count]
     number: dict[Any, int] = {}
@@ -153,7 +152,7 @@ def _split_call(
             outs.append(atom)
         residuals.append(~number[atom])
     known = Jaxpr(known.ins, known.eqns, outs, known.name)
-    operands = (*residuals, *_places(unknown, True))
+    operands = (*residuals, *places(unknown, True))
     return known, parts.unknown, operands, parts.unknown_out
 
 
@@ -171,7 +170,7 @@ class Jit(JaxprCall):
     shares_names: ClassVar[bool] = True  # text gives the body the names of operands
 
     def like(self, jaxpr: Jaxpr) -> JaxprCall:
-        return _jit_of(jaxpr)
+        return jit_of(jaxpr)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -183,74 +182,6 @@ class Jit(JaxprCall):
 
 
 @memo_on_first
-def _jit_of(jaxpr: Jaxpr) -> Jit:
+def jit_of(jaxpr: Jaxpr) -> Jit:
     """A call that donates nothing."""
     return Jit(jaxpr)
-
-
-class Remat(JaxprCall):
-    """A function whose derivative computes it again instead of storing its values."""
-
-    jaxpr: Jaxpr
-    differentiated: bool = False
-
-    name = "remat2"
-
-    @property
-    def params(self) -> dict[str, Any]:
-        return {
-            "differentiated": self.differentiated,
-            "jaxpr": self.jaxpr,
-            "policy": None,
-            "prevent_cse": True,
-        }
-
-    def split(self, unknown: Mask) -> Split | None:
-        known, later, operands, unknown_out = _split_remat(self.jaxpr, unknown)
-        return Split(
-            _jit_of(known),
-            _places(unknown, False),
-            Remat(later, True),
-            operands,
-            unknown_out,
-        )
-
-    def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
-        linear = linear_mask(args)
-        jaxpr = transpose_jaxpr(self.jaxpr, linear, nonzero_mask(cts))
-        values = [a for a in args if type(a) is not Linear]
-        live = [ct for ct in cts if ct is not None]
-        return expand_mask(Remat(jaxpr, True)(*values, *live), linear)
-
-
-@memo_on_first
-def _split_remat(
-    jaxpr: Jaxpr, unknown: Mask
-) -> tuple[Jaxpr, Jaxpr, tuple[int, ...], Mask]:
-    """As `_split_call`, but the unknown part starts again from the operands."""
-    parts = split_jaxpr(jaxpr, unknown)
-    count = parts.unknown_out.count(False)
-    known, _ = dce(
-        parts.known, tuple([i < count for i in range(len(parts.known.outs))])
-    )
-    pure = _without_known_effects(jaxpr, unknown)
-    later, used = dce(pure, parts.unknown_out, keep_ins=False)
-    return known, later, _places(used, True), parts.unknown_out
-
-
-def _without_known_effects(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
-    """Drops effects that the known part has already had, lest they happen twice."""
-    if not jaxpr.effects:
-        return jaxpr
-    reached: set[Any] = {v for v, u in zip(jaxpr.ins, unknown) if u}
-    needed: set[Any] = set(jaxpr.outs)
-    for eqn in jaxpr.eqns:
-        needed.update([v for v in eqn.ins if type(v) is Var])
-        if any(v in reached for v in eqn.ins):
-            reached.update(eqn.outs)
-    eqns = []
-    for eqn in jaxpr.eqns:
-        happened = eqn.op.effects and not any(v in reached for v in eqn.ins)
-        if not happened or any(v in needed for v in eqn.outs):
-            eqns.append(eqn)
-    return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)

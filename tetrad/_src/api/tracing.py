@@ -1,0 +1,297 @@
+"""Tracing a user's function once for each kind of arguments, and finding it again.
+
+In: a function of pytrees and the rules for its arguments. Out: for each call an `Entry`,
+the operation that the trace became with what it closes over. The keys are structures,
+types, static values and settings; functions that are given twice with the same options
+share what was traced. A trace that closes over values of a surrounding transformation is
+not kept, for these values must not outlive it.
+
+Read `TracedFunction`, then `Call` (one call taken apart), `Key`, `Entry`.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from tetrad._src.api.arguments import ArgumentRules, Static
+from tetrad._src.api.flat import FlatFunction, as_value, leaf_aval, shortened
+from tetrad._src.api.inspect import ShapeDtypeStruct, abstract
+from tetrad._src.control.call import JaxprCall
+from tetrad._src.control.custom_ops import check_forward
+from tetrad._src.control.signature import name_of, parameter_names
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import Tracer, Value, at, aval_of, base_trace
+from tetrad._src.core.jaxpr import Jaxpr
+from tetrad._src.core.stage import stage
+from tetrad._src.transforms.vmap import named_axes
+from tetrad._src.util import tree
+from tetrad._src.util.config import config
+from tetrad._src.util.memo import Cache
+
+Fun = Callable[..., Any]
+
+# Called as hook(function, reason) when a jitted function is traced.
+on_compile: list[Callable[[Any, str], None]] = []
+
+_functions: weakref.WeakKeyDictionary[Any, dict[Any, Traces]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+class TracedFunction:
+    """A function that is traced; subclasses say which operation a trace becomes."""
+
+    what = "trace"  # the public name, for messages
+    hooked = False  # whether `on_compile` hears of its traces
+
+    def __init__(self, fun: Fun, rules: ArgumentRules, options: Any) -> None:
+        functools.update_wrapper(self, fun)  # type: ignore[arg-type]
+        self._fun = fun
+        self._rules = rules
+        self._traces = traces_of(fun, (type(self), rules.key(), options))
+
+    def _operation(self, jaxpr: Jaxpr, closed: int, call: Call) -> JaxprCall:
+        """The operation on `jaxpr`, whose first `closed` inputs are closed-over."""
+        raise NotImplementedError
+
+    def _entry(self, call: Call) -> Entry:
+        traces = self._traces
+        entry: Entry | None = traces.entries.get(call.key)
+        if entry is None:
+            last, traces.last = traces.last, call.key
+            if self.hooked and on_compile:
+                reason = self._reason(last, call)
+                for hook in on_compile:
+                    hook(self, reason)
+            entry = self._trace(call)
+            # A tracer must not outlive the transformation that it belongs to.
+            if not entry.closes_over_tracers():
+                traces.entries[call.key] = entry
+        return entry
+
+    def _trace(self, call: Call) -> Entry:
+        flat = FlatFunction(call.function(), call.key.in_tree, self.what)
+        jaxpr, consts = stage(flat, call.key.avals, name_of(self._fun))
+        check_forward(jaxpr)
+        with at(base_trace()):
+            held = tuple([as_value(c, self.what) for c in consts])
+        op = self._operation(jaxpr, len(held), call)
+        return Entry(op, held, flat.out_tree)
+
+    def _reason(self, last: Key | None, call: Call) -> str:
+        """Why a call needs a new trace, in the user's words."""
+        key = call.key
+        if last is None:
+            return "first call"
+        if last.in_tree != key.in_tree:
+            return f"the arguments were {_shape(last)}, now {_shape(key)}"
+        for i, (before, now) in enumerate(zip(last.avals, key.avals)):
+            if before is not now:
+                name = call.leaf_names(key.in_tree)[i]
+                weak = " (weakly typed)"
+                was = before.long_name() + (weak if before.weak_type else "")
+                new = now.long_name() + (weak if now.weak_type else "")
+                return f"argument `{name}` was {was}, now {new}"
+        values = dict(last.static)
+        for where, value in key.static:
+            old = values.get(where)
+            if old != value:
+                name = call.name(where)
+                if old is None:
+                    return f"static argument `{name}` is new"
+                return (
+                    f"static argument `{name}` was {shortened(old.value)}, now"
+                    f" {shortened(value.value)}"
+                )
+        if last.state != key.state:
+            return "a setting changed"
+        if last.axes != key.axes:
+            return "the named axes around the call changed"
+        return "it was traced before, but the trace has been dropped"
+
+
+class Call:
+    """One call of a traced function, taken apart."""
+
+    __slots__ = ("owner", "args", "kwargs", "places", "static", "leaves", "key")
+
+    def __init__(
+        self, owner: TracedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        rules = owner._rules
+        self.owner = owner
+        self.args = args
+        self.places = rules.static_places(args)
+        static: list[tuple[int | str, Static]] = [
+            (i, rules.static_value(args[i], i)) for i in self.places
+        ]
+        dynamic = args
+        if static:
+            dynamic = tuple([a for i, a in enumerate(args) if i not in self.places])
+        if rules.static_names and kwargs:
+            names = [n for n in sorted(kwargs) if n in rules.static_names]
+            static += [(n, rules.static_value(kwargs[n], n)) for n in names]
+            kwargs = {n: v for n, v in kwargs.items() if n not in names}
+        self.kwargs = kwargs
+        self.static = tuple(static)
+        self.leaves, in_tree = tree.flatten((dynamic, kwargs))
+        avals = tuple([self.aval(i, x, in_tree) for i, x in enumerate(self.leaves)])
+        self.key = Key(in_tree, avals, self.static, config.state_key(), named_axes())
+
+    def aval(self, index: int, leaf: Any, in_tree: Any) -> Aval:
+        if isinstance(leaf, Value):
+            return leaf.aval
+        try:
+            if isinstance(leaf, (ShapeDtypeStruct, Aval)):
+                return abstract(leaf)
+            if hasattr(leaf, "__jax_array__"):
+                self.leaves[index] = as_value(leaf, self.owner.what)
+                return aval_of(self.leaves[index])
+            return leaf_aval(leaf)
+        except TypeError:
+            raise TypeError(self.no_array(index, leaf, in_tree)) from None
+
+    def no_array(self, index: int, leaf: Any, in_tree: Any) -> str:
+        """Why a leaf cannot be traced, and what to write."""
+        fun = self.owner._fun
+        what = self.owner.what
+        path = self.leaf_names(in_tree)[index]
+        top = path.split("[")[0].split(".")[0]
+        static = f'static_argnames="{top}"'
+        instead = (
+            f"If its value selects the program, write {what}(f, {static})"
+            if top.isidentifier()
+            else "If its value selects the program, name it in static_argnums"
+        )
+        return (
+            f"{what}: argument `{path}` of `{name_of(fun)}` is {shortened(leaf)} of type"
+            f" {type(leaf).__name__}, which is no array. {instead}; if it is a container"
+            " of arrays, register its type with jax.tree_util.register_dataclass."
+        )
+
+    def leaf_names(self, in_tree: Any) -> list[str]:
+        """What a user calls the traced leaves: `x`, `params['w'][0]`."""
+        others = [i for i in range(len(self.args)) if i not in self.places]
+        names = parameter_names(self.owner._fun, len(self.args))
+        numbered = in_tree.unflatten(range(in_tree.num_leaves))
+        found = []
+        for path, _ in tree.leaves_with_path(numbered):
+            named = path[0].idx == 1
+            top = path[1].key if named else names[others[path[1].idx]]
+            found.append(f"{top}{tree.keystr(tuple(path[2:]))}")
+        return found
+
+    def name(self, where: int | str) -> str:
+        if isinstance(where, str):
+            return where
+        return parameter_names(self.owner._fun, where + 1)[where]
+
+    def function(self) -> Fun:
+        """The function of the traced arguments alone."""
+        fun = self.owner._fun
+        if not self.static:
+            return fun
+        by_place = {w: s.value for w, s in self.static if isinstance(w, int)}
+        by_name = {w: s.value for w, s in self.static if isinstance(w, str)}
+        count = len(self.args)
+
+        def of_traced(*others: Any, **kwargs: Any) -> Any:
+            rest = iter(others)
+            full = [by_place[i] if i in by_place else next(rest) for i in range(count)]
+            return fun(*full, **kwargs, **by_name)
+
+        of_traced.__name__ = name_of(fun)
+        return of_traced
+
+
+class Key:
+    """The key of one trace, and the names by which a user knows its parts."""
+
+    __slots__ = ("in_tree", "avals", "static", "state", "axes", "hash")
+
+    def __init__(
+        self,
+        in_tree: Any,
+        avals: tuple[Aval, ...],
+        static: tuple[tuple[int | str, Static], ...],
+        state: tuple[Any, ...],
+        axes: tuple[tuple[Any, int], ...],
+    ) -> None:
+        self.in_tree = in_tree
+        self.avals = avals
+        self.static = static
+        self.state = state
+        self.axes = axes
+        self.hash = hash((in_tree, avals, static, state, axes))
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Key
+            and self.avals == other.avals
+            and self.in_tree == other.in_tree
+            and self.static == other.static
+            and self.state == other.state
+            and self.axes == other.axes
+        )
+
+
+def _shape(key: Key) -> str:
+    """The structures of the arguments, as in `(*, y={'a': *})`."""
+    args, kwargs = key.in_tree.children()
+    example = kwargs.unflatten(range(kwargs.num_leaves))
+    named = dict(zip(sorted(example), kwargs.children()))
+    words = [_plain(child) for child in args.children()]
+    words += [f"{name}={_plain(child)}" for name, child in named.items()]
+    return f"({', '.join(words)})"
+
+
+def _plain(treedef: Any) -> str:
+    return str(treedef).removeprefix("PyTreeDef(").removesuffix(")")
+
+
+class Entry:
+    """One trace of a function: the operation, what it closes over, its result."""
+
+    __slots__ = ("op", "consts", "out_tree", "single")
+
+    def __init__(self, op: JaxprCall, consts: tuple[Any, ...], out_tree: Any) -> None:
+        self.op = op
+        self.consts = consts
+        self.out_tree = out_tree
+        self.single = tree.treedef_is_leaf(out_tree) and out_tree.num_leaves == 1
+
+    def closes_over_tracers(self) -> bool:
+        return any(isinstance(c, Tracer) for c in self.consts)
+
+
+class Traces:
+    """The traces of one function under one set of options."""
+
+    __slots__ = ("entries", "fast", "last", "__weakref__")
+
+    def __init__(self, name: str) -> None:
+        self.entries = Cache(f"traces of {name}", limit=4096)
+        self.fast = Cache(f"recent calls of {name}", limit=1024)
+        self.last: Key | None = None
+
+    def clear(self) -> None:
+        self.entries.clear()
+        self.fast.clear()
+
+
+def traces_of(fun: Fun, options: Any) -> Traces:
+    """The traces of `fun`, shared by all that jit the same function the same way."""
+    try:
+        shared = _functions.setdefault(fun, {})
+        found = shared.get(options)
+    except TypeError:  # not hashable, or not weakly referable
+        return Traces(name_of(fun))
+    if found is None:
+        found = shared.setdefault(options, Traces(name_of(fun)))
+    return found

@@ -1,0 +1,257 @@
+"""Checkpoints: a function whose derivative computes it again instead of storing values.
+
+`Remat` is a call whose known part keeps nothing, so that its unknown part starts again
+from the operands; a `policy` may choose values that are stored nevertheless. Policies
+are functions `policy(primitive, *avals, **params) -> bool`; the common ones are here.
+`checkpoint_name` gives a value a name that policies can ask for.
+
+Read `Remat`, `_split_remat`, `_split_saving`, then the policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tetrad._src.control.call import (
+    JaxprCall,
+    Jit,
+    Mask,
+    expand_mask,
+    jit_of,
+    linear_mask,
+    nonzero_mask,
+    places,
+)
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, dce
+from tetrad._src.core.op import Kind, Linear, Split
+from tetrad._src.core.rewrite import inline
+from tetrad._src.ops.families import Unary
+from tetrad._src.transforms.linearize import split_jaxpr
+from tetrad._src.transforms.transpose import transpose_jaxpr
+from tetrad._src.util import tree
+from tetrad._src.util.memo import memo_on_first
+
+Policy = Callable[..., Any]
+
+
+class Remat(JaxprCall):
+    """A function whose derivative computes it again instead of storing its values."""
+
+    jaxpr: Jaxpr
+    differentiated: bool = False
+    policy: Policy | None = None
+    prevent_cse: bool = True
+
+    name = "remat2"
+
+    @property
+    def inlined(self) -> bool:
+        """Whether it may be replaced by its body: not if that could undo it."""
+        return not (self.prevent_cse and self.differentiated)
+
+    def structural(self) -> Any:
+        """The policy does not change what is computed."""
+        key = self.jaxpr.structural_key()
+        return (Remat, key, self.differentiated, self.prevent_cse)
+
+    def split(self, unknown: Mask) -> Split | None:
+        if self.policy is None:
+            known, later, operands, unknown_out = _split_remat(self.jaxpr, unknown)
+        else:
+            known, later, operands, unknown_out = _split_saving(
+                self.jaxpr, unknown, self.policy
+            )
+        again = Remat(later, True, self.policy, self.prevent_cse)
+        return Split(
+            jit_of(known), places(unknown, False), again, operands, unknown_out
+        )
+
+    def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
+        linear = linear_mask(args)
+        jaxpr = transpose_jaxpr(self.jaxpr, linear, nonzero_mask(cts))
+        values = [a for a in args if type(a) is not Linear]
+        live = [ct for ct in cts if ct is not None]
+        op = Remat(jaxpr, True, self.policy, self.prevent_cse)
+        return expand_mask(op(*values, *live), linear)
+
+
+Parts = tuple[Jaxpr, Jaxpr, tuple[int, ...], Mask]
+
+
+@memo_on_first
+def _split_remat(jaxpr: Jaxpr, unknown: Mask) -> Parts:
+    """The known and the unknown jaxpr, the operands of the latter, unknown outputs.
+
+    The unknown part starts again from the operands.
+    """
+    parts = split_jaxpr(jaxpr, unknown)
+    count = parts.unknown_out.count(False)
+    known, _ = dce(
+        parts.known, tuple([i < count for i in range(len(parts.known.outs))])
+    )
+    pure = _without_known_effects(jaxpr, unknown)
+    later, used = dce(pure, parts.unknown_out, keep_ins=False)
+    return known, later, places(used, True), parts.unknown_out
+
+
+@memo_on_first
+def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
+    """As `_split_remat`, where the values that `policy` chooses are residuals."""
+    flat = inline(jaxpr, lambda eqn: eqn.op.jaxpr if type(eqn.op) is Jit else None)
+    reached: set[Any] = {v for v, u in zip(flat.ins, unknown) if u}
+    first: list[Eqn] = []
+    rest: list[Eqn] = []
+    saved: list[Var] = []
+    for eqn in flat.eqns:
+        if any(v in reached for v in eqn.ins):
+            reached.update(eqn.outs)
+            rest.append(eqn)
+            continue
+        first.append(eqn)
+        avals = [v.aval for v in eqn.ins]
+        if policy(eqn.primitive, *avals, **eqn.params):
+            saved.extend(eqn.outs)
+        elif not eqn.op.effects:
+            rest.append(eqn)
+    unknown_out = tuple([v in reached for v in flat.outs])
+    taken = set(saved)
+    again = [eqn for eqn in rest if not any(v in taken for v in eqn.outs)]
+    later = Jaxpr(
+        saved + flat.ins,
+        again,
+        [v for v, u in zip(flat.outs, unknown_out) if u],
+        jaxpr.name,
+    )
+    later, used = dce(later, (True,) * len(later.outs), keep_ins=False)
+    kept = [v for v, u in zip(saved, used) if u]
+    operands = [~j for j in range(len(kept))]
+    operands += [i for i, u in enumerate(used[len(saved) :]) if u]
+    known = Jaxpr(
+        [v for v, u in zip(flat.ins, unknown) if not u],
+        first,
+        [*[v for v, u in zip(flat.outs, unknown_out) if not u], *kept],
+        jaxpr.name,
+    )
+    known, _ = dce(known, (True,) * len(known.outs))
+    return known, later, tuple(operands), unknown_out
+
+
+def _without_known_effects(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
+    """Drops effects that the known part has already had, lest they happen twice."""
+    if not jaxpr.effects:
+        return jaxpr
+    reached: set[Any] = {v for v, u in zip(jaxpr.ins, unknown) if u}
+    needed: set[Any] = set(jaxpr.outs)
+    for eqn in jaxpr.eqns:
+        needed.update([v for v in eqn.ins if type(v) is Var])
+        if any(v in reached for v in eqn.ins):
+            reached.update(eqn.outs)
+    eqns = []
+    for eqn in jaxpr.eqns:
+        happened = eqn.op.effects and not any(v in reached for v in eqn.ins)
+        if not happened or any(v in needed for v in eqn.outs):
+            eqns.append(eqn)
+    return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)
+
+
+# ------------------------------------------------------------------------------ policies
+
+
+class Name(Unary):
+    """The same values, under a name that policies of checkpoints can ask for."""
+
+    label: str
+
+    accepts = "fcuibK"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {"name": self.label}
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return self(*primals), tangents[0]
+
+    def scalar(self, block: Any, x: Any) -> Any:
+        return x
+
+    def expand(self, x: Any) -> Any:
+        return x
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The arrays of the pytree `x`, under a name for the policy of a checkpoint.
+
+    >>> import tetrad as jax
+    >>> float(checkpoint_name(jax.numpy.sin(0.0), "s"))
+    0.0
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name: the name must be a string, got {name!r}")
+    return tree.map(Name(name), x)
+
+
+def everything_saveable(primitive: Any, *avals: Any, **params: Any) -> bool:
+    """Stores everything; the checkpoint then changes nothing."""
+    return True
+
+
+def nothing_saveable(primitive: Any, *avals: Any, **params: Any) -> bool:
+    """Stores nothing but the arguments; the same as no policy."""
+    return False
+
+
+def dots_saveable(primitive: Any, *avals: Any, **params: Any) -> bool:
+    """Stores the results of matrix products."""
+    return bool(primitive.kind is Kind.CONTRACT)
+
+
+def dots_with_no_batch_dims_saveable(
+    primitive: Any, *avals: Any, **params: Any
+) -> bool:
+    """Stores the results of matrix products without batch axes, as of weights."""
+    if primitive.kind is not Kind.CONTRACT:
+        return False
+    _, batch = params["dimension_numbers"]
+    return not any(batch)
+
+
+def save_only_these_names(*names: str) -> Policy:
+    """Stores what `checkpoint_name` gave one of `names`."""
+    chosen = frozenset(names)
+
+    def policy(primitive: Any, *avals: Any, **params: Any) -> bool:
+        return primitive is Name and params["name"] in chosen
+
+    return policy
+
+
+def save_any_names_but_these(*names: str) -> Policy:
+    """Stores what `checkpoint_name` gave any name but `names`."""
+    left_out = frozenset(names)
+
+    def policy(primitive: Any, *avals: Any, **params: Any) -> bool:
+        return primitive is Name and params["name"] not in left_out
+
+    return policy
+
+
+def save_anything_except_these_names(*names: str) -> Policy:
+    """Stores everything but what `checkpoint_name` gave one of `names`."""
+    left_out = frozenset(names)
+
+    def policy(primitive: Any, *avals: Any, **params: Any) -> bool:
+        return not (primitive is Name and params["name"] in left_out)
+
+    return policy
+
+
+def save_from_both_policies(first: Policy, second: Policy) -> Policy:
+    """Stores what either policy stores."""
+
+    def policy(primitive: Any, *avals: Any, **params: Any) -> bool:
+        return bool(
+            first(primitive, *avals, **params) or second(primitive, *avals, **params)
+        )
+
+    return policy

@@ -1,0 +1,6 @@
+"""`tetrad.ad_checkpoint`: checkpoints, and names for their policies."""
+
+from tetrad._src.api.transforms import checkpoint as checkpoint
+from tetrad._src.api.transforms import checkpoint_name as checkpoint_name
+from tetrad._src.api.transforms import checkpoint_policies as checkpoint_policies
+from tetrad._src.api.transforms import remat as remat
