@@ -1192,6 +1192,10 @@ def test_message(case: Mistake, golden: dict[str, str]) -> None:
     assert found is None, f"the message speaks of {found and found[0]}:\n{text}"
     assert len(told.ours) <= 2, told.ours
     assert told.frames[-1 - len(told.ours)].filename == file_name(case)
+    for _ in range(2):  # what repeats is planned or compiled, and fails all the same
+        again = run(case)
+        assert again is not None and message(again.error) == text
+        assert len(again.ours) <= 2, again.ours
     got, wanted = page(case, told), golden.get(case.title, "")
     assert got == wanted, "\n".join(
         difflib.unified_diff(wanted.splitlines(), got.splitlines(), lineterm="")

@@ -190,8 +190,13 @@ def named(name: str, xs: Sequence[Any]) -> str:
     names = operand_names(name, len(xs))
     if not names:
         return "got " + ", ".join(describe(x) for x in xs)
-    pairs = [(n, describe(x)) for n, x in zip(names, xs)]
-    return ", ".join([n if n == text else f"{n} is {text}" for n, text in pairs])
+    return ", ".join(
+        [n if _is_number(n) else f"{n} is {describe(x)}" for n, x in zip(names, xs)]
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-")[:1].isdigit() or text in ("True", "False")
 
 
 def shapes_message(name: str, xs: Sequence[Any], why: str) -> str:
