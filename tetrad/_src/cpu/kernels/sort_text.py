@@ -27,6 +27,7 @@ from tetrad._src.cpu.scalar import Value
 
 INFINITY = {"bf16": 0x7F80, "f16": 0x7C00, "f32": 0x7F800000, "f64": 0x7FF << 52}
 BY_SIZE = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
+SHORT = 256  # elements that are looked at one by one before anything is mended
 NUMBER = 0xFFFFFFFF  # the half of a record that numbers the element
 
 
@@ -209,9 +210,30 @@ leave:
 """
 
 
+def _plain_suspect(type: str, wide: str) -> tuple[Function, str]:
+    """Whether codes may be −0 or NaN: a quick look at short rows, yes for others."""
+    w = Function(schedule.lanes(wide == "i64"))
+    largest = (1 << (8 * SIZE[type] - 1)) - 1
+    long = w.raw(f"icmp sgt i64 %n, {SHORT}")
+    end = w.raw(f"select i1 {long}, i64 0, i64 %n")
+    loop = w.begin("0", end, w.lanes, [(w.register("i1"), "zeroinitializer")])
+    before = w.value(loop.carried[0], "i1")
+    mask = w.mask(w.i("sub", end, loop.index))
+    code = w.load(w.point_to("%codes", loop.index, wide), wide, mask)
+    odd = w.binary("or", w.compare("eq", code, -1), w.compare("eq", code, largest))
+    w.end(loop, [w.binary("or", odd, before).ref])
+    return w, w.raw(f"or i1 {w.any_lane(before)}, {long}")
+
+
 def _plain_mend(type: str, wide: str) -> Function:
     """Puts zeros of both signs, and NaNs, in the order in which they came."""
     w = Function(1)
+    with w.when(w.raw("call i1 @suspect(ptr %codes, i64 %n)")):
+        _mend_all(w, type, wide)
+    return w
+
+
+def _mend_all(w: Function, type: str, wide: str) -> None:
     largest = (1 << (8 * SIZE[type] - 1)) - 1
     bits = integer(type)
     places = [
@@ -234,7 +256,6 @@ def _plain_mend(type: str, wide: str) -> Function:
             w.store(x, w.point_to("%y", place, type))
         steps = [w.raw(f"zext i1 {flag.ref} to i64") for flag in (is_zero, is_nan)]
         w.end(loop, [w.i("add", at, by) for at, by in zip((zero, nan), steps)])
-    return w
 
 
 def write_plain(texts: Texts, type: str) -> None:
@@ -244,6 +265,8 @@ def write_plain(texts: Texts, type: str) -> None:
     texts.add(_plain_decode(type, wide), "decode", "ptr %codes, ptr %y, i64 %lo, i64 %hi")
     if type in FLOATS:
         texts.parts.append(_BELOW.replace("<T>", wide))
+        suspect, found = _plain_suspect(type, wide)
+        texts.add(suspect, "suspect", "ptr %codes, i64 %n", f"i1 {found}")
         texts.add(
             _plain_mend(type, wide), "mend_row", "ptr %x, ptr %codes, ptr %y, i64 %n"
         )
