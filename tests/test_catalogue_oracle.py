@@ -20,7 +20,7 @@ def operands(row, dtype):
 
 def without_extremes(args):
     """The lanes whose numbers have finite squares: no library promises the others."""
-    if len({x.shape for x in args}) > 1 or args[0].ndim > 1:
+    if len({x.shape for x in args}) > 1 or args[0].ndim != 1:
         return args
     with np.errstate(all="ignore"):
         sizes = [np.abs(x).astype(np.float64) for x in args]
@@ -44,7 +44,7 @@ def test_values_and_types_are_those_of_jax(row, dtype):
     for one, other in zip(ours, theirs, strict=True):
         assert weak(one) == weak(other)
         other = np.asarray(other)
-        assert_close(one, other, ULP.get(str(other.dtype)), row.absolute + 1e-30)
+        assert_close(one, other, ULP.get(str(other.dtype)), row.margin(dtype) + 1e-30)
 
 
 def first_inexact(row):

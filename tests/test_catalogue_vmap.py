@@ -74,7 +74,7 @@ def compare(row, dtype, got, want, note):
     if row.bits or not is_inexact(want.dtype):
         assert_bits(got, want, note)
     else:
-        assert_close(got, want, row.limit(dtype), row.absolute)
+        assert_close(got, want, row.limit(dtype), row.margin(dtype))
 
 
 @pytest.mark.parametrize("row, dtype", cases("vmap", lambda row: row.light_dtypes()))

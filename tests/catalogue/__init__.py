@@ -6,11 +6,23 @@
 from catalogue.elementwise import ROWS as ELEMENTWISE
 from catalogue.folds import ROWS as FOLDS
 from catalogue.indexing import ROWS as INDEXING
+from catalogue.networks import ROWS as NETWORKS
+from catalogue.numpy_arrays import ROWS as NUMPY_ARRAYS
+from catalogue.numpy_elementwise import ROWS as NUMPY_ELEMENTWISE
 from catalogue.products import ROWS as PRODUCTS
 from catalogue.row import Row
 from catalogue.shapes import ROWS as SHAPES
 
-ROWS: list[Row] = [*ELEMENTWISE, *SHAPES, *FOLDS, *PRODUCTS, *INDEXING]
+ROWS: list[Row] = [
+    *ELEMENTWISE,
+    *SHAPES,
+    *FOLDS,
+    *PRODUCTS,
+    *INDEXING,
+    *NUMPY_ELEMENTWISE,
+    *NUMPY_ARRAYS,
+    *NETWORKS,
+]
 
 # Functions of tetrad.lax without a row, and why.
 EXEMPT: dict[str, str] = dict.fromkeys(

@@ -254,7 +254,8 @@ SCATTER = [
         (Arg((5, 6)), DISTINCT), FLOATS,
         call=lambda jax, x, i: jax.lax.scatter_apply(
             x, i, jax.lax.sin, jax.lax.ScatterDimensionNumbers(**ADD_ROWS),
-            update_shape=(4, 6), unique_indices=True)),
+            update_shape=(4, 6), unique_indices=True),
+        broken={"jax grad": "JAX has no derivative of scatter_apply"}),
 ]  # fmt: skip
 
 ROWS = [*DYNAMIC, *GATHER, *SCATTER]

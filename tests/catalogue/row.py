@@ -129,8 +129,9 @@ class Row:
     elementwise: bool = False  # also edges, rank 0 and empty operands
     edges: Any = True  # False, or the dtypes that have them, only with a comment why
     ulp: dict[str, float] | float | None = None  # only with a comment why
-    absolute: float = 0.0  # likewise: an absolute error that is allowed
+    absolute: Any = 0.0  # likewise: an absolute error that is allowed, or one by dtype
     out: Any = None  # result dtype (name, rule, or one for each output), if not by kind
+    weak: bool = False  # the results are weakly typed
     wide: bool = True  # the reference knows types wider than float64
     order: int = 2  # of the derivatives that are tested
     tests: str = "values jit vmap grad backend oracle"
@@ -227,6 +228,11 @@ class Row:
         if isinstance(self.ulp, dict):
             return self.ulp.get(dtype)
         return self.ulp
+
+    def margin(self, dtype: str) -> float:
+        if isinstance(self.absolute, dict):
+            return float(self.absolute.get(dtype, 0.0))
+        return float(self.absolute)
 
     def light_dtypes(self) -> list[str]:
         """Few dtypes for the tests of transformations: one float, one integer."""
