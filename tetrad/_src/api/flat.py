@@ -111,7 +111,7 @@ def without_static(
 def shortened(value: Any) -> str:
     text = repr(value)
     if " at 0x" in text:  # where it lies tells nobody anything
-        return f"an object of {type(value).__name__}"
+        return f"<{type(value).__name__} object>"
     return text if len(text) <= 40 else f"{text[:37]}…"
 
 

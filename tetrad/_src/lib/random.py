@@ -73,7 +73,7 @@ def _check_seed(seed: Any, name: str) -> Any:
         )
     if aval.kind not in "iu" or isinstance(seed, bool):
         raise TypeError(
-            f"jax.random.{name} takes an integer seed, got {seed!r}"
+            f"jax.random.{name}: the seed must be an integer, got {seed!r}"
             f" ({aval.dtype.name})"
         )
     return seed
@@ -127,8 +127,8 @@ def _one_key(key: Any, name: str) -> tuple[Any, bool]:
     typed, raw = _any_keys(key, name)
     if typed.aval.ndim:
         raise ValueError(
-            f"jax.random.{name} takes a single key, got {typed.aval.size} keys of shape"
-            f" {typed.aval.shape}. Use jax.vmap(lambda k: jax.random.{name}(k, …))(keys)."
+            f"jax.random.{name}: the first argument must be a single key, got"
+            f" {typed.aval.size} keys of shape {typed.aval.shape}. Use jax.vmap(lambda k: jax.random.{name}(k, …))(keys)."
         )
     return typed, raw
 

@@ -190,9 +190,8 @@ def named(name: str, xs: Sequence[Any]) -> str:
     names = operand_names(name, len(xs))
     if not names:
         return "got " + ", ".join(describe(x) for x in xs)
-    return ", ".join(
-        [n if _is_number(n) else f"{n} is {describe(x)}" for n, x in zip(names, xs)]
-    )
+    shown = [f"{n} is {describe(x)}" for n, x in zip(names, xs) if not _is_number(n)]
+    return ", ".join(shown)
 
 
 def _is_number(text: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.op import Op
+from tetrad._src.core.stage import where
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import array_like, operand, operands, value
 from tetrad._src.numpy.plan import Planner
@@ -26,7 +27,7 @@ from tetrad._src.numpy.promote import (
     stretch,
     to,
 )
-from tetrad._src.util import dtypes
+from tetrad._src.util import dtypes, source
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import trim_traceback, trims_itself
 from tetrad._src.util.memo import Cache
@@ -35,6 +36,13 @@ Rule = Callable[[Any], Any]
 
 KIND_NAMES = {"b": "bool", "i": "signed integers", "u": "unsigned integers",
               "f": "floats", "c": "complex numbers"}
+
+
+def kinds_in_words(kinds: str) -> str:
+    """What functions take, for messages: `bools and integers`."""
+    names = {"b": "bools", "iu": "integers", "f": "floats", "c": "complex numbers"}
+    words = [word for letters, word in names.items() if letters in kinds]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def same(dtype: Any) -> Any:
@@ -94,9 +102,13 @@ class Function:
         kind = dtypes.kind(dtype)
         if kind in self.kinds:
             return
-        allowed = " and ".join(KIND_NAMES[k] for k in self.kinds)
-        advice = f"; {self.advice}" if self.advice else ""
-        raise TypeError(f"{call(name)}: {named(name, xs)}; it takes {allowed}{advice}")
+        place = where()
+        meant = source.parenthesised(place) if place is not None else None
+        advice = f"write {meant}" if meant else self.advice
+        raise TypeError(
+            f"{call(name)}: {named(name, xs)}; it takes {kinds_in_words(self.kinds)}"
+            f"{'; ' + advice if advice else ''}"
+        )
 
 
 ufunc = Function

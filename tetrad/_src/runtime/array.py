@@ -164,7 +164,7 @@ class Array(Value, metaclass=ArrayType):
             raise TypeError(
                 f"{_asked(f'{word}(x)')}: only arrays of one element become a Python"
                 f" {word}; this one is {self.aval.long_name()}. To convert all elements,"
-                f" write x.astype({word})"
+                f" write {_converted(word)}"
             )
         return self._host().reshape(())[()]
 
@@ -240,6 +240,13 @@ def _asked(otherwise: str) -> str:
     place = frames.user_frame()
     text = frames.expression_at(*place) if place is not None else None
     return text if text and len(text) <= source.LONGEST else otherwise
+
+
+def _converted(word: str) -> str:
+    """`x.astype(float)` in place of the user's `float(x)`."""
+    text = _asked("")
+    found = source.operands(text, 1) if text.startswith(f"{word}(") else None
+    return f"{found[0] if found and found[0].isidentifier() else 'x'}.astype({word})"
 
 
 def _ambiguous(aval: Aval) -> str:

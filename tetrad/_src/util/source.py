@@ -107,6 +107,40 @@ def subscript(text: str) -> tuple[str, str] | None:
     return ast.unparse(node.value), ast.unparse(node.slice)
 
 
+def iterated(place: Place) -> str | None:
+    """What the `for` at `place` iterates over."""
+    found = node_at(place)
+    if found is None or not isinstance(found[0], (ast.For, ast.AsyncFor)):
+        return None
+    return ast.unparse(found[0].iter)
+
+
+def parenthesised(place: Place) -> str | None:
+    """`(x > 0) & (x < 2)` for `x > 0 & x < 2`, whose `&` at `place` binds first."""
+    found = node_at(place)
+    if found is None:
+        return None
+    node, around = found
+    chain = around.get(node)
+    if not isinstance(node, ast.BinOp) or not isinstance(chain, ast.Compare):
+        return None
+    symbol = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}.get(type(node.op))
+    if symbol is None:
+        return None
+    sides = [chain.left, *chain.comparators]
+    at = sides.index(node)
+    left = _comparison([*sides[:at], node.left], chain.ops[:at])
+    right = _comparison([node.right, *sides[at + 1 :]], chain.ops[at:])
+    text = f"{left} {symbol} {right}"
+    return text if len(text) <= LONGEST else None
+
+
+def _comparison(sides: list[ast.expr], ops: list[ast.cmpop]) -> str:
+    if not ops:
+        return ast.unparse(sides[0])
+    return f"({ast.unparse(ast.Compare(sides[0], ops, sides[1:]))})"
+
+
 # -------------------------------------------------------------------------- conditions
 
 
