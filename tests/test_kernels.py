@@ -51,8 +51,8 @@ class Memory:
         assert all((part == GUARD).all() for part in outside), "wrote out of bounds"
 
 
-def call(name, parameters, arrays):
-    """The results of a kernel, which have the shapes and dtypes of the operands."""
+def call(name, parameters, arrays, results=None):
+    """The results of a kernel; by default they have the types of the operands."""
     kernel = kernels.find(name)
     operands, memory = [], {In: [], Out: [], Tmp: []}
     avals = [Aval(x.shape, x.dtype) for x in arrays]
@@ -65,8 +65,9 @@ def call(name, parameters, arrays):
         operands.append(Operand(aval, strides, 0))
         memory[In].append(Memory(x.nbytes))
         memory[In][-1].array(moved.shape, x.dtype)[...] = moved
-        memory[Out].append(Memory(x.nbytes))
-    made = kernel.build(parameters, operands, avals)
+    results = avals if results is None else results
+    memory[Out] = [Memory(aval.nbytes) for aval in results]
+    made = kernel.build(parameters, operands, results)
     memory[Tmp] = [Memory(nbytes) for nbytes in made.temporaries]
     code = engine.assemble(made.text, made.symbols)
     words, instructions = [], []
@@ -84,7 +85,7 @@ def call(name, parameters, arrays):
     native().run_blocking(job.address)
     for block in itertools.chain(*memory.values()):
         block.check()
-    return [m.array(x.shape, x.dtype).copy() for m, x in zip(memory[Out], arrays)]
+    return [m.array(x.shape, x.dtype).copy() for m, x in zip(memory[Out], results)]
 
 
 def draw(rng, dtype, *shape, few=False):
@@ -204,6 +205,35 @@ def test_sort_refuses_rows_that_records_cannot_number():
     parameters = {"dimension": 0, "num_keys": 1, "is_stable": True}
     with pytest.raises(NotImplementedError, match="fewer than 2\\*\\*32 elements"):
         kernels.find("sort").build(parameters, [Operand(aval, (1,), 0)], [aval])
+
+
+def check_top(x, k, axis=-1):
+    axis %= x.ndim
+    shape = [k if d == axis else n for d, n in enumerate(x.shape)]
+    results = [Aval(shape, x.dtype), Aval(shape, np.dtype("int32"))]
+    values, places = call("top_k", {"k": k, "axis": axis}, [x], results)
+    backwards = -np.arange(x.shape[axis]).reshape(-1, *[1] * (x.ndim - 1 - axis))
+    by = [np.broadcast_to(backwards, x.shape), *parts(x)[::-1]]
+    order = np.flip(np.lexsort([np.moveaxis(b, axis, -1) for b in by], axis=-1), -1)
+    want = np.moveaxis(order[..., :k], -1, axis)
+    np.testing.assert_array_equal(places, want)
+    assert values.tobytes() == np.take_along_axis(x, want, axis).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ORDERED, ids=str)
+def test_top_k(dtype):
+    rng = np.random.default_rng(9)
+    for n, few in itertools.product((0, 1, 5, 33, 1000, 9000, 50021), (False, True)):
+        for k in sorted({0, min(1, n), min(7, n), n // 2, n}):
+            check_top(draw(rng, dtype, 2, n, few=few), k)
+
+
+@pytest.mark.parametrize("shape, axis", [((5, 7, 9), 0), ((5, 7, 9), 1), ((0, 4), 1),
+                                         ((6000, 3), 0), ((3, 1, 4), 1)])  # fmt: skip
+def test_top_k_along_any_axis(shape, axis):
+    for dtype in (FLOATS[1], FLOATS[3]):
+        x = draw(np.random.default_rng(10), dtype, *shape)
+        check_top(x, min(2, shape[axis]), axis)
 
 
 def shapes_of_order(rng, n, most):

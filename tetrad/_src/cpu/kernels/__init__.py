@@ -6,7 +6,7 @@ is listed here under the name that operations give in their `kernel` rule.
 
 from __future__ import annotations
 
-from tetrad._src.cpu.kernels import cumulative, dot, sort
+from tetrad._src.cpu.kernels import cumulative, dot, sort, topk
 from tetrad._src.cpu.kernels.base import (
     In,
     Kernel,
@@ -21,6 +21,7 @@ registry: dict[str, Kernel] = {
     "cumulative": Kernel(cumulative.build, cumulative.takes, cumulative.order),
     "dot": Kernel(dot.build, dot.takes, dot.order),
     "sort": Kernel(sort.build, sort.takes, sort.order),
+    "top_k": Kernel(topk.build, topk.takes, topk.order),
 }
 
 

@@ -16,6 +16,7 @@ from tetrad._src.cpu import engine
 from tetrad._src.cpu.kernels import cumulative_text, transpose
 from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Operand, Out, Tmp
 from tetrad._src.cpu.kernels.cumulative_text import BLOCK, STRIP
+from tetrad._src.cpu.kernels.sort import is_dense, last
 from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.registers import SIZE
 
@@ -36,25 +37,16 @@ def _by_rows(parameters: Any, shape: tuple[int, ...]) -> bool:
 
 def order(parameters: Any, position: int, aval: Aval) -> tuple[int, ...]:
     """The folded axis last if rows are folded."""
-    axes = tuple(range(aval.ndim))
-    if not _by_rows(parameters, aval.shape):
-        return axes
-    axis = parameters["axis"]
-    return (*[d for d in axes if d != axis], axis)
+    if _by_rows(parameters, aval.shape):
+        return last(aval.ndim, parameters["axis"])
+    return tuple(range(aval.ndim))
 
 
 def takes(
     parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]
 ) -> bool:
     """Reads operands that are dense in that order."""
-    if 0 in aval.shape:
-        return True
-    expected = 1
-    for d in reversed(order(parameters, position, aval)):
-        if aval.shape[d] != 1 and strides[d] != expected:
-            return False
-        expected *= aval.shape[d]
-    return True
+    return is_dense(aval, strides, order(parameters, position, aval))
 
 
 def build(

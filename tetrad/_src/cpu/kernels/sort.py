@@ -26,34 +26,57 @@ CHUNK = 16384  # elements that are sorted by one thread before it looks for more
 CHUNKS = 64  # at most, as each has scratch memory of its own
 
 
-def order(parameters: Any, position: int, aval: Aval) -> tuple[int, ...]:
-    """The sorted axis last."""
-    axis = parameters["dimension"]
-    return (*[d for d in range(aval.ndim) if d != axis], axis)
+def last(ndim: int, axis: int) -> tuple[int, ...]:
+    """All axes, `axis` last."""
+    return (*[d for d in range(ndim) if d != axis], axis)
 
 
-def takes(
-    parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]
-) -> bool:
-    """Reads operands that are dense in that order."""
+def is_dense(aval: Aval, strides: tuple[int, ...], order: tuple[int, ...]) -> bool:
+    """Whether the axes are dense in an order."""
     if 0 in aval.shape:
         return True
     expected = 1
-    for d in reversed(order(parameters, position, aval)):
+    for d in reversed(order):
         if aval.shape[d] != 1 and strides[d] != expected:
             return False
         expected *= aval.shape[d]
     return True
 
 
+def order(parameters: Any, position: int, aval: Aval) -> tuple[int, ...]:
+    """The sorted axis last."""
+    return last(aval.ndim, parameters["dimension"])
+
+
+def takes(
+    parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]
+) -> bool:
+    """Reads operands that are dense in that order."""
+    return is_dense(aval, strides, order(parameters, position, aval))
+
+
 @functools.cache
-def _define_core(vectors: int, bits: int) -> None:
+def define_core(vectors: int, bits: int) -> None:
     """Makes the functions known that sort integers of so many bits."""
     text = (sort_vector if vectors == 512 else sort_radix).module_text(bits)
     names = sort_radix.names(bits)
     code = engine.assemble(text, names).pin()
     for name in names:
         engine.define_symbol(name, code[name])
+
+
+def check_extent(n: int, what: str) -> None:
+    """Records number the elements of a row with 32 bits."""
+    if n >> 32:
+        raise NotImplementedError(
+            f"{what} along an axis of {n} elements: the CPU sorts rows of fewer than"
+            " 2**32 elements; sort pieces and merge them with searchsorted"
+        )
+
+
+def rows_of_chunk(rows: int, n: int) -> int:
+    """Rows that one thread sorts before it looks for more."""
+    return max(1, CHUNK // max(n, 1), -(-rows // CHUNKS))
 
 
 def build(
@@ -63,14 +86,10 @@ def build(
     axis, keys = parameters["dimension"], parameters["num_keys"]
     shape = operands[0].aval.shape
     n = shape[axis]
-    if n >> 32:
-        raise NotImplementedError(
-            f"a sort along an axis of {n} elements: the CPU sorts rows of fewer than"
-            " 2**32 elements; sort pieces and merge them with searchsorted"
-        )
+    check_extent(n, "a sort")
     types = tuple([element_type(x.aval.dtype) for x in operands])
     bits = engine.vector_bits()
-    _define_core(bits, 32 if sort_tasks.is_narrow(types) else 64)
+    define_core(bits, 32 if sort_tasks.is_narrow(types) else 64)
     inner = math.prod(shape[axis + 1 :])
     turned = inner > 1 and n > 1
     sort = _Sort(types, math.prod(shape), n, turned)
@@ -110,7 +129,7 @@ class _Sort:
 
     def cut_rows(self) -> None:
         """One thread sorts a whole row."""
-        chunk = max(1, CHUNK // max(self.n, 1), -(-self.rows // CHUNKS))
+        chunk = rows_of_chunk(self.rows, self.n)
         offset = self.bytes(self.n)
         stride = 2 * offset
         scratch = self.temporary(stride * -(-self.rows // chunk))

@@ -39,18 +39,19 @@ class Word(NamedTuple):
     parts: int  # 2 for complex numbers
     part: int
     low: bool  # the lower half of 64 bits
+    down: bool  # the largest come first
 
 
-def words_of(types: tuple[str, ...]) -> list[Word]:
+def words_of(types: tuple[str, ...], down: bool = False) -> list[Word]:
     """The words of all keys, the most important first."""
     words = []
     for key, type in enumerate(types):
         parts = 2 if type in COMPLEX else 1
         real = REAL_OF.get(type, type)
         for part in range(parts):
-            words.append(Word(key, real, parts, part, False))
+            words.append(Word(key, real, parts, part, False, down))
             if SIZE[real] == 8:
-                words.append(Word(key, real, parts, part, True))
+                words.append(Word(key, real, parts, part, True, down))
     return words
 
 
@@ -103,6 +104,8 @@ def element_of(w: Writer, code: Value, type: str) -> Value:
 def record_of(w: Writer, bits: Value, word: Word, number: Value) -> Value:
     """The record of an element and its number."""
     code = code_of(w, bits, word.type, False)
+    if word.down:
+        code = code ^ -1
     if SIZE[word.type] < 8:
         high = w.convert(code, "i64") << 32
     elif word.low:
@@ -353,7 +356,7 @@ def key_list(keys: int) -> str:
     return ", ".join([f"ptr %x{key}" for key in range(keys)])
 
 
-def _record_take(type: str, exact: bool) -> Function:
+def _record_take(type: str, exact: bool, down: bool) -> Function:
     """Elements in the order of the records; `exact`: the records hold them."""
     size = SIZE[type]
     stored = BY_SIZE[size]
@@ -364,6 +367,7 @@ def _record_take(type: str, exact: bool) -> Function:
         record = w.load(w.point_to("%records", at, "i64"), "i64", mask)
         if exact:
             code = w.convert(record >> 32, integer(type))
+            code = code ^ -1 if down else code
             x = element_of(w, code, type)
         else:
             x = w.gather("%x", record & NUMBER, stored, mask)
@@ -373,9 +377,28 @@ def _record_take(type: str, exact: bool) -> Function:
     return w
 
 
-def write_records(texts: Texts, types: tuple[str, ...], keys: int) -> None:
+def _record_numbers() -> Function:
+    """The numbers of the elements, in the order of the records."""
+    w = Function(schedule.lanes(False))
+
+    def visit(at: str, mask: Value | None) -> None:
+        record = w.load(w.point_to("%records", at, "i64"), "i64", mask)
+        w.store(w.convert(record, "i32"), w.point_to("%y", at, "i32"), mask)
+
+    _vectors(w, visit)
+    return w
+
+
+def write_numbers(texts: Texts) -> None:
+    """`numbers`."""
+    texts.add(_record_numbers(), "numbers", "ptr %records, ptr %y, i64 %lo, i64 %hi")
+
+
+def write_records(
+    texts: Texts, types: tuple[str, ...], keys: int, down: bool = False
+) -> None:
     """`encode`, `ties1` and its like, and `take0`, `take1`, …"""
-    words = words_of(types[:keys])
+    words = words_of(types[:keys], down)
     rows = key_list(keys)
     texts.add(
         _record_encode(words[0]), "encode", "ptr %x, ptr %records, i64 %lo, i64 %hi"
@@ -392,7 +415,7 @@ def write_records(texts: Texts, types: tuple[str, ...], keys: int) -> None:
     for position, type in enumerate(types):
         exact = len(words) == 1 and position == 0 and type not in FLOATS
         texts.add(
-            _record_take(type, exact),
+            _record_take(type, exact, down),
             f"take{position}",
             "ptr %x, ptr %records, ptr %y, i64 %lo, i64 %hi",
         )
