@@ -42,8 +42,12 @@ from tetrad._src.api.run import install_as_jax as install_as_jax
 from tetrad._src.api.transforms import checkpoint as checkpoint
 from tetrad._src.api.transforms import checkpoint_policies as checkpoint_policies
 from tetrad._src.api.transforms import closure_convert as closure_convert
+from tetrad._src.api.transforms import custom_gradient as custom_gradient
 from tetrad._src.api.transforms import custom_jvp as custom_jvp
 from tetrad._src.api.transforms import custom_vjp as custom_vjp
+from tetrad._src.api.transforms import (
+    ensure_compile_time_eval as ensure_compile_time_eval,
+)
 from tetrad._src.api.transforms import grad as grad
 from tetrad._src.api.transforms import hessian as hessian
 from tetrad._src.api.transforms import jacfwd as jacfwd

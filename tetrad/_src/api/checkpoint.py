@@ -16,7 +16,7 @@ from tetrad._src.api.tracing import Call, TracedFunction
 from tetrad._src.control import checkpoint as control
 from tetrad._src.control.checkpoint import Policy, Remat
 from tetrad._src.core.jaxpr import Jaxpr
-from tetrad._src.util import frames
+from tetrad._src.util import frames, tree
 
 Fun = Callable[..., Any]
 
@@ -59,7 +59,7 @@ class CheckpointFunction(TracedFunction):
 def checkpoint(
     fun: Fun | None = None,
     *,
-    prevent_cse: bool = True,
+    prevent_cse: Any = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
 ) -> Any:
@@ -72,7 +72,8 @@ def checkpoint(
         `jax.checkpoint_policies.dots_saveable`; a function of the primitive, the types
         of its operands and its parameters.
       prevent_cse: whether the second computation is kept apart from the first, as it
-        must be under `jit`; inside `scan` it can be False.
+        must be under `jit`; inside `scan` it can be False. In a pytree of bools one
+        that is True is enough.
       static_argnums: positional arguments that are not arrays.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
@@ -88,7 +89,8 @@ def checkpoint(
                 " checkpoint(f(x))."
             )
         rules = ArgumentRules("checkpoint", function, static_argnums, None, None, None)
-        traced = CheckpointFunction(function, rules, policy, prevent_cse)
+        apart = any(tree.leaves(prevent_cse))
+        traced = CheckpointFunction(function, rules, policy, apart)
 
         def rematerialized(*args: Any, **kwargs: Any) -> Any:
             return traced.call(*args, **kwargs)

@@ -155,7 +155,8 @@ def as_value(x: Any, what: str, argument: str = "") -> Value:
     """A leaf as an array; TypeError in the user's words if it is none."""
     if isinstance(x, Value):
         return x
-    return convert.value(x, what, argument)
+    value: Value = convert.value(x, what, argument)
+    return value
 
 
 def leaf_values(

@@ -166,11 +166,11 @@ class ClosedJaxpr:
         """The results for flat arguments."""
         return eval_jaxpr(self.jaxpr, [*self.consts, *args])
 
-    def pretty_print(self, **options: Any) -> str:
-        if options:
+    def pretty_print(self, *, use_color: bool = False) -> str:
+        """The jaxpr as text; colours are not available."""
+        if use_color:
             raise NotImplementedError(
-                f"pretty_print({', '.join(options)}) is not available: call it without"
-                " arguments"
+                "pretty_print(use_color=True) is not available: leave it out"
             )
         return str(self)
 

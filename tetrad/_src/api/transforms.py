@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tetrad._src.api.batching import vmap as vmap
@@ -25,7 +27,7 @@ from tetrad._src.control.checkpoint import checkpoint_name as checkpoint_name
 from tetrad._src.control.custom import custom_jvp as custom_jvp
 from tetrad._src.control.custom import custom_vjp as custom_vjp
 from tetrad._src.control.signature import argument_numbers, name_of
-from tetrad._src.core.bind import Tracer
+from tetrad._src.core.bind import Tracer, aval_of, at, base_trace
 from tetrad._src.core.jaxpr import eval_jaxpr
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.identity import stop_gradient as stop_gradient
@@ -77,3 +79,73 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
         return out_tree.unflatten(eval_jaxpr(jaxpr, [*closed, *values]))
 
     return converted, [c for c, h in zip(consts, hoisted) if h]
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """A block whose operations run now, also while a function is traced.
+
+    Their operands must be known: traced values cannot be used inside.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> @jax.jit
+    ... def f(x):
+    ...     with jax.ensure_compile_time_eval():
+    ...         n = int(jnp.sum(jnp.arange(4)))
+    ...     return n * x
+    >>> float(f(2.0))
+    12.0
+    """
+    with at(base_trace()):
+        yield
+
+
+def custom_gradient(fun: Fun) -> Fun:
+    """A function that states its gradient beside its value.
+
+    `fun(*args)` returns (value, rule), and `rule(ct)` the cotangents of the arguments, a
+    tuple (or one value if there is one argument).
+
+    >>> import tetrad as jax
+    >>> @jax.custom_gradient
+    ... def square(x):
+    ...     return x * x, lambda ct: 10.0 * x * ct
+    >>> float(jax.grad(square)(3.0))
+    30.0
+    """
+
+    def value(*args: Any, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)[0]
+
+    wrapped: custom_vjp[Any] = custom_vjp(functools.wraps(fun)(value))
+
+    def fwd(*args: Any) -> Any:
+        out, rule = fun(*args)
+        leaves, out_tree = tree.flatten(out)
+        flat = FlatFunction(lambda ct: rule(ct), tree.structure(((out,), {})), "grad")
+        avals = [aval_of(leaf) for leaf in leaves]
+        jaxpr, consts = stage(flat, avals, name_of(rule))
+        return out, _Rule((jaxpr, flat.out_tree, len(args)), consts)
+
+    def bwd(rule: _Rule, ct: Any) -> tuple[Any, ...]:
+        jaxpr, cts_tree, count = rule.static
+        cts = cts_tree.unflatten(eval_jaxpr(jaxpr, [*rule.consts, *tree.leaves(ct)]))
+        if count == 1 and not (isinstance(cts, (tuple, list)) and len(cts) == 1):
+            return (cts,)
+        return tuple(cts)
+
+    wrapped.defvjp(fwd, bwd)
+    return wrapped
+
+
+class _Rule:
+    """A staged rule: a pytree of what it closes over."""
+
+    __slots__ = ("static", "consts")
+
+    def __init__(self, static: Any, consts: Sequence[Any]) -> None:
+        self.static = static
+        self.consts = consts
+
+
+tree.register_pytree_node(_Rule, lambda r: (r.consts, r.static), _Rule)

@@ -356,7 +356,7 @@ def _fitting_cotangent(name: str, aval: Aval, value: Any) -> Any:
     got = aval_of(value)
     if got.shape == aval.shape and got.dtype == aval.dtype:
         return value
-    if got.shape == aval.shape and got.weak_type:
+    if got.shape == aval.shape and (got.weak_type or got.kind == aval.kind):
         return convert_element_type(value, aval.dtype)
     raise TypeError(
         f"`{name}` must return cotangents like the arguments: the argument is"
