@@ -15,7 +15,6 @@ Read `Partial`, then `Linearize`, then `linearize_flat` and `split_jaxpr`.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -213,17 +212,25 @@ class Linearize(Trace):
         return self.wrap(out, None if tangent is None else self.tape.atom(tangent))
 
 
-@dataclasses.dataclass(slots=True)
 class Tape:
     """A linear program: constants (residuals), inputs, equations, outputs.
 
     An output of None is zero whatever the inputs are.
     """
 
-    consts: list[tuple[Var, Any]]
-    ins: list[Var]
-    eqns: list[Eqn]
-    outs: list[Atom | None]
+    __slots__ = ("consts", "ins", "eqns", "outs")
+
+    def __init__(
+        self,
+        consts: list[tuple[Var, Any]],
+        ins: list[Var],
+        eqns: list[Eqn],
+        outs: list[Atom | None],
+    ) -> None:
+        self.consts = consts
+        self.ins = ins
+        self.eqns = eqns
+        self.outs = outs
 
     def close(self) -> tuple[Jaxpr, list[Any]]:
         """As a jaxpr from (constants, inputs) to the outputs that are not zero."""
@@ -274,7 +281,6 @@ def linearize_flat(
     return outs, Tape(list(tape.consts.values()), ins, tape.eqns, tangents)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class SplitJaxpr:
     """A jaxpr taken apart.
 
@@ -284,10 +290,19 @@ class SplitJaxpr:
     is, or None.
     """
 
-    known: Jaxpr
-    unknown: Jaxpr
-    unknown_out: tuple[bool, ...]
-    source: tuple[int | None, ...]
+    __slots__ = ("known", "unknown", "unknown_out", "source")
+
+    def __init__(
+        self,
+        known: Jaxpr,
+        unknown: Jaxpr,
+        unknown_out: tuple[bool, ...],
+        source: tuple[int | None, ...],
+    ) -> None:
+        self.known = known
+        self.unknown = unknown
+        self.unknown_out = unknown_out
+        self.source = source
 
 
 @memo_on_first
