@@ -283,7 +283,6 @@ from tetrad._src.numpy.polynomial import polysub as polysub
 from tetrad._src.numpy.polynomial import polyval as polyval
 from tetrad._src.numpy.polynomial import roots as roots
 from tetrad._src.numpy.promote import broadcast_shapes as broadcast_shapes
-from tetrad._src.numpy.promote import inexact as inexact
 from tetrad._src.numpy.reduce import all as all
 from tetrad._src.numpy.reduce import amax as amax
 from tetrad._src.numpy.reduce import amin as amin

@@ -107,7 +107,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
                 " only arrays of one shape can be stacked"
             )
     along = axis_argument(axis, xs[0].ndim + 1, name)
-    return lax.concatenate([lax.expand_dims(x, (along,)) for x in xs], along)  # type: ignore[no-any-return]
+    return lax.concatenate([lax.expand_dims(x, (along,)) for x in xs], along)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Value, ...]:
@@ -132,7 +132,7 @@ def vstack(tup: Any, dtype: Any = None) -> Value:
            [0, 1]], dtype=int32)
     """
     xs = [atleast_2d(x) for x in _arrays(tup, "jnp.vstack", dtype)]
-    return joined(xs, 0, "jnp.vstack")  # type: ignore[no-any-return]
+    return joined(xs, 0, "jnp.vstack")
 
 
 def hstack(tup: Any, dtype: Any = None) -> Value:
@@ -143,7 +143,7 @@ def hstack(tup: Any, dtype: Any = None) -> Value:
     Array([0, 1, 0, 1], dtype=int32)
     """
     xs = [atleast_1d(x) for x in _arrays(tup, "jnp.hstack", dtype)]
-    return joined(xs, 0 if xs[0].ndim == 1 else 1, "jnp.hstack")  # type: ignore[no-any-return]
+    return joined(xs, 0 if xs[0].ndim == 1 else 1, "jnp.hstack")
 
 
 def dstack(tup: Any, dtype: Any = None) -> Value:
@@ -154,7 +154,7 @@ def dstack(tup: Any, dtype: Any = None) -> Value:
     (1, 2, 2)
     """
     xs = [atleast_3d(x) for x in _arrays(tup, "jnp.dstack", dtype)]
-    return joined(xs, 2, "jnp.dstack")  # type: ignore[no-any-return]
+    return joined(xs, 2, "jnp.dstack")
 
 
 def column_stack(tup: Any) -> Value:
@@ -167,7 +167,7 @@ def column_stack(tup: Any) -> Value:
     """
     xs = _arrays(tup, "jnp.column_stack")
     columns = [x if x.ndim >= 2 else lax.reshape(x, (x.size, 1)) for x in xs]
-    return joined(columns, 1, "jnp.column_stack")  # type: ignore[no-any-return]
+    return joined(columns, 1, "jnp.column_stack")
 
 
 def block(arrays: Any) -> Value:
@@ -216,7 +216,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Value:
     xs = _arrays([arr, values], "jnp.append")
     if axis is None:
         xs = [lax.reshape(x, (x.size,)) for x in xs]
-    return joined(xs, 0 if axis is None else axis, "jnp.append")  # type: ignore[no-any-return]
+    return joined(xs, 0 if axis is None else axis, "jnp.append")
 
 
 # ------------------------------------------------------------------------------- cut up
@@ -251,7 +251,7 @@ def _split(ary: Any, sections: Any, axis: int, name: str, equal: bool) -> list[V
     if isinstance(sections, Value) and sections.ndim or isinstance(
         sections, (list, tuple, np.ndarray)
     ):
-        cuts = [static_int(c, name, "every index") for c in sections]
+        cuts = [static_int(c, name, "every index") for c in sections]  # type: ignore[union-attr]
         edges = [0, *[max(0, min(n, c + n if c < 0 else c)) for c in cuts], n]
     else:
         count = static_int(sections, name, "the number of sections")
@@ -303,7 +303,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
 
 
 @planned()
-def tile(A: Any, reps: Any) -> Value:  # noqa: N803
+def tile(A: Any, reps: Any) -> Value:
     """`A` repeated reps[i] times along axis i; missing axes are added in front.
 
     >>> import tetrad.numpy as jnp
@@ -318,7 +318,7 @@ def tile(A: Any, reps: Any) -> Value:  # noqa: N803
     shape = (1,) * (rank - x.ndim) + x.shape
     wide = [n for pair in zip(times, shape) for n in pair]
     x = lax.broadcast_in_dim(lax.reshape(x, shape), wide, tuple(range(1, 2 * rank, 2)))
-    return lax.reshape(x, [t * n for t, n in zip(times, shape)])  # type: ignore[no-any-return]
+    return lax.reshape(x, [t * n for t, n in zip(times, shape)])
 
 
 def repeat(
@@ -354,18 +354,18 @@ def repeat(
         wide = (*shape[: along + 1], times, *shape[along + 1 :])
         axes = tuple([i if i <= along else i + 1 for i in range(x.ndim)])
         final = (*shape[:along], n * times, *shape[along + 1 :])
-        return lax.reshape(lax.broadcast_in_dim(x, wide, axes), final)  # type: ignore[no-any-return]
+        return lax.reshape(lax.broadcast_in_dim(x, wide, axes), final)
     if counts.shape != (n,):
         raise ValueError(
             f"{name}: repeats must be one number, or one for each of the {n} elements"
             f" along axis {along}, got shape {counts.shape}"
         )
     places = np.repeat(np.arange(n, dtype=np.int32), counts)
-    return x[(slice(None),) * along + (places,)]  # type: ignore[no-any-return]
+    return x[(slice(None),) * along + (places,)]
 
 
 def _repeat_to(
-    x: Value, repeats: Any, axis: int, total: int | None, name: str
+    x: Any, repeats: Any, axis: int, total: int | None, name: str
 ) -> Any:
     if total is None:
         raise errors.ConcretizationTypeError(
@@ -409,10 +409,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     if mode == "constant":
         fill = _pairs(kwargs.pop("constant_values", 0), x.ndim, name, "constant_values")
         _no_more(kwargs, mode)
-        return _pad_constant(x, widths, fill)  # type: ignore[no-any-return]
+        return _pad_constant(x, widths, fill)
     if mode == "empty":
         _no_more(kwargs, mode)
-        return _pad_constant(x, widths, [(0, 0)] * x.ndim)  # type: ignore[no-any-return]
+        return _pad_constant(x, widths, [(0, 0)] * x.ndim)
     if callable(mode) or mode not in _PADDERS:
         known = ", ".join(["constant", "empty", *_PADDERS])
         raise NotImplementedError(f"{name}: mode must be one of {known}, got {mode!r}")

@@ -154,9 +154,10 @@ class AtIndex:
 
     def _changed(self, func: Callable[[Any], Any], options: dict[str, Any]) -> Any:
         x = self.array
-        mask = _lone_mask(self.idx, x)
-        if mask is not None:
-            return _masked(x, mask, to(func(x), x.dtype, False, NAME))
+        picked = _lone_mask(self.idx, x)
+        if picked is not None:
+            mask, axis = picked
+            return _masked(x, mask, axis, to(func(x), x.dtype, False, NAME))
         # What lies out of range is read at the border, changed, and then dropped.
         mode = options.get("mode")
         index = parse(self.idx, x.shape, NAME, lenient=mode is not None)
@@ -260,11 +261,12 @@ def _update_anew(
     """An update whose index holds bools or host arrays, or is wrong."""
     mode, promises, wrap = _options(options, name)
     v = _in_dtype(v, x, name)
-    mask = _lone_mask(idx, x)
-    if mask is not None and _fits(aval_of(v).shape, x.shape[mask.ndim :]):
-        check_mask(mask, x.shape[: mask.ndim], NAME)
-        new = v if combine is None else combine(x, _spread(v, x.shape))
-        return _masked(x, mask, new)
+    picked = _lone_mask(idx, x)
+    if picked is not None:
+        mask, axis = picked
+        if _fits(aval_of(v).shape, x.shape[axis + mask.ndim :]):
+            new = v if combine is None else combine(x, _spread(v, x.shape))
+            return _masked(x, mask, axis, new)
     index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
     _negative_wraps(index, wrap)
     if _names_window(index):
@@ -322,28 +324,38 @@ def _spread(v: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _lone_mask(idx: Any, x: Value) -> Any:
-    """The bool array that is all of the index `idx`, if it is that."""
-    if isinstance(idx, tuple):
-        picks = [i for i in idx if i is not Ellipsis and not _is_full_slice(i)]
-        if len(picks) != 1 or picks[0] is not idx[0]:
+    """(mask, first of its axes) if the index `idx` picks by one bool array alone."""
+    items = idx if isinstance(idx, tuple) else (idx,)
+    found = None
+    axis = 0
+    for position, item in enumerate(items):
+        if item is Ellipsis:
+            behind = items[position + 1 :]
+            if found is None:
+                axis = x.ndim - sum([max(getattr(i, "ndim", 1), 1) for i in behind])
+        elif _is_full_slice(item):
+            axis += found is None
+        elif found is None and _is_mask(item) and item.ndim:
+            found = item
+        else:
             return None
-        idx = picks[0]
-    if not isinstance(idx, (Value, np.ndarray)) or aval_of(idx).kind != "b":
+    if found is None or axis < 0:
         return None
-    if not idx.ndim:
-        return None
-    if isinstance(idx, np.ndarray):
-        return operand(idx, NAME)
-    return idx
+    return (operand(found, NAME) if isinstance(found, np.ndarray) else found), axis
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, (Value, np.ndarray)) and aval_of(item).kind == "b"
 
 
 def _is_full_slice(item: Any) -> bool:
     return type(item) is slice and item == slice(None)
 
 
-def _masked(x: Value, mask: Value, new: Any) -> Any:
-    """`new` where `mask` (of the leading axes), else `x`."""
-    axes = tuple(range(mask.ndim))
+def _masked(x: Value, mask: Value, axis: int, new: Any) -> Any:
+    """`new` where `mask` (of the axes from `axis` on), else `x`."""
+    check_mask(mask, x.shape[axis : axis + mask.ndim], NAME)
+    axes = tuple(range(axis, axis + mask.ndim))
     wide = lax.broadcast_in_dim(mask, x.shape, axes)
     return lax.select(wide, _spread(new, x.shape), x)
 
@@ -508,7 +520,7 @@ def _columns(
             start = _counted_vector(e, behind - turn)
             inserted.append(axis)
         else:
-            start = e.at if type(e) is Static else from_zero(e, x.shape[axis])
+            start = e.at if isinstance(e, Static) else from_zero(e, x.shape[axis])  # type: ignore[arg-type]
             if isinstance(start, Value) and behind:
                 start = lax.reshape(start, (*start.aval.shape, *[1] * behind))
             inserted.append(axis)

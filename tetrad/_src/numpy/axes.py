@@ -59,9 +59,8 @@ def static_advice(x: Any) -> str:
 
 def shape_argument(shape: Any, name: str) -> Shape:
     """A shape: an int, or a sequence of ints, none negative."""
-    if isinstance(shape, (list, tuple)):
-        extents = tuple([static_int(n, name, "every extent of shape") for n in shape])
-    elif isinstance(shape, (Value, np.ndarray)) and shape.ndim == 1:
+    vector = isinstance(shape, (Value, np.ndarray)) and shape.ndim == 1
+    if vector or isinstance(shape, (list, tuple)):
         extents = tuple([static_int(n, name, "every extent of shape") for n in shape])
     elif isinstance(shape, str) or not _int_like(shape):
         raise TypeError(

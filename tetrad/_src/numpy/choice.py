@@ -124,7 +124,7 @@ def piecewise(
     name = "jnp.piecewise"
     v = value(x, name, "x")
     if isinstance(condlist, (Value, np.ndarray)):
-        condlist = [condlist] if condlist.ndim == v.ndim else list(condlist)
+        condlist = [condlist] if condlist.ndim == v.ndim else [*condlist]  # type: ignore[misc]
     masks = list(condlist)
     functions = list(funclist)
     if len(functions) == len(masks) + 1:
@@ -139,7 +139,7 @@ def piecewise(
     for mask, function in zip(masks, functions):
         piece = _piece(function, v, args, kw)
         result = chosen(operand(mask, name), piece, result, name)
-    return lax.convert_element_type(result, v.dtype)  # type: ignore[no-any-return]
+    return lax.convert_element_type(result, v.dtype)
 
 
 def _piece(function: Any, x: Value, args: Any, kw: Any) -> Any:
@@ -162,7 +162,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     no_out(name, out)
     index = value(a, name, "a")
     if isinstance(choices, (Value, np.ndarray)):
-        choices = [choices[i] for i in range(choices.shape[0])]
+        choices = [choices[i] for i in range(choices.shape[0])]  # type: ignore[index]
     options = promote(name, *choices)
     shape = broadcast_shapes(index.shape, *[aval_of(c).shape for c in options])
     n = len(options)
@@ -179,7 +179,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     for i, option in enumerate(options[1:], 1):
         at = lax.ge(index, number(index, i))
         result = lax.select(at, stretch(option, shape), result)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def clip(
@@ -231,7 +231,7 @@ def nan_to_num(
             nan_to_num(part, copy, nan, posinf, neginf)
             for part in (lax.real(v), lax.imag(v))
         ]
-        return lax.complex(*parts)  # type: ignore[no-any-return]
+        return lax.complex(*parts)
     if kind != "f":
         return value(v, "jnp.nan_to_num")
     limits = dtypes.finfo(aval_of(v).dtype)
@@ -241,7 +241,7 @@ def nan_to_num(
     infinity = number(v, np.inf)
     result = lax.select(lax.eq(v, infinity), number_or_array(high, v), result)
     result = lax.select(lax.eq(v, number(v, -np.inf)), number_or_array(low, v), result)
-    return lax.convert_element_type(result, aval_of(v).dtype, aval_of(v).weak_type)  # type: ignore[no-any-return]
+    return lax.convert_element_type(result, aval_of(v).dtype, aval_of(v).weak_type)
 
 
 def number_or_array(new: Any, x: Any) -> Any:
@@ -308,7 +308,7 @@ def take(
     clipped = found is lax.GatherScatterMode.CLIP
     entries: list[Any] = [Span(0, n, 1) for n in x.shape]
     entries[along] = Dynamic(places, clipped or places.aval.kind == "u")
-    return read(x, Index(entries, name), found, fill_value, False)  # type: ignore[no-any-return]
+    return read(x, Index(entries, name), found, fill_value, False)
 
 
 @planned(2)
@@ -348,7 +348,7 @@ def take_along_axis(
     if found == "wrap":
         places = places % x.shape[along]
         found = lax.GatherScatterMode.PROMISE_IN_BOUNDS
-    return _picked(x, places, along, found, fill_value, name)  # type: ignore[no-any-return]
+    return _picked(x, places, along, found, fill_value, name)
 
 
 def _picked(x: Value, places: Value, axis: int, mode: Any, fill: Any, name: str) -> Any:
@@ -393,14 +393,14 @@ def put_along_axis(
     x, places = value(arr, name, "arr"), value(indices, name, "indices")
     if axis is None:
         flat = lax.reshape(x, (x.size,))
-        return lax.reshape(AtIndex(flat, places).set(values, mode=mode), x.shape)  # type: ignore[no-any-return]
+        return lax.reshape(AtIndex(flat, places).set(values, mode=mode), x.shape)
     along = axis_argument(axis, x.ndim, name)
     lanes = [
         places if i == along
         else lax.reshape(lax.iota(np.int32, n), (n, *[1] * (x.ndim - 1 - i)))
         for i, n in enumerate(x.shape)
     ]
-    return AtIndex(x, tuple(lanes)).set(values, mode=mode)  # type: ignore[no-any-return]
+    return AtIndex(x, tuple(lanes)).set(values, mode=mode)
 
 
 def compress(

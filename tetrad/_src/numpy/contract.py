@@ -196,7 +196,7 @@ def dot(
         if x.shape[-1] != y.shape[inner]:
             raise _mismatch(name, x, y, x.ndim - 1, inner)
         numbers = (((x.ndim - 1,), (inner,)), ((), ()))
-    return _general(x, y, numbers, precision, preferred, weak)  # type: ignore[no-any-return]
+    return _general(x, y, numbers, precision, preferred, weak)
 
 
 @planned(2)
@@ -250,7 +250,7 @@ def vecdot(
     row = lax.expand_dims(x, (x.ndim - 1,))
     column = lax.expand_dims(y, (y.ndim,))
     result = product(row, column, name, precision, preferred_element_type)
-    return lax.squeeze(result, (result.ndim - 2, result.ndim - 1))  # type: ignore[no-any-return]
+    return lax.squeeze(result, (result.ndim - 2, result.ndim - 1))
 
 
 def _to_end(x: Value, axis: int) -> Any:
@@ -267,7 +267,7 @@ def matvec(x1: Any, x2: Any, /) -> Value:
     """
     y = value(x2, "jnp.matvec")
     result = product(x1, lax.expand_dims(y, (y.ndim,)), "jnp.matvec")
-    return lax.squeeze(result, (result.ndim - 1,))  # type: ignore[no-any-return]
+    return lax.squeeze(result, (result.ndim - 1,))
 
 
 def vecmat(x1: Any, x2: Any, /) -> Value:
@@ -281,7 +281,7 @@ def vecmat(x1: Any, x2: Any, /) -> Value:
     if x.aval.kind == "c":
         x = lax.conj(x)
     result = product(lax.expand_dims(x, (x.ndim - 1,)), x2, "jnp.vecmat")
-    return lax.squeeze(result, (result.ndim - 2,))  # type: ignore[no-any-return]
+    return lax.squeeze(result, (result.ndim - 2,))
 
 
 @planned(2)
@@ -316,7 +316,7 @@ def outer(a: Any, b: Any, out: None = None) -> Value:
     m, n = x.size, y.size
     left = lax.broadcast_in_dim(lax.reshape(x, (m,)), (m, n), (0,))
     right = lax.broadcast_in_dim(lax.reshape(y, (n,)), (m, n), (1,))
-    return lax.bitwise_and(left, right) if x.aval.kind == "b" else lax.mul(left, right)  # type: ignore[no-any-return]
+    return lax.bitwise_and(left, right) if x.aval.kind == "b" else lax.mul(left, right)
 
 
 @planned(2)
@@ -359,7 +359,7 @@ def tensordot(
             f"{call(name)}: {describe(x)} and {describe(y)} differ along the axes"
             f" {left} and {right} that are summed over"
         )
-    return _general(x, y, ((left, right), ((), ())), precision, preferred, weak)  # type: ignore[no-any-return]
+    return _general(x, y, ((left, right), ((), ())), precision, preferred, weak)
 
 
 def kron(a: Any, b: Any) -> Value:
@@ -377,7 +377,7 @@ def kron(a: Any, b: Any) -> Value:
     left = lax.broadcast_in_dim(x, wide, tuple(range(0, 2 * rank, 2)))
     right = lax.broadcast_in_dim(y, wide, tuple(range(1, 2 * rank, 2)))
     shape = tuple([m * n for m, n in zip(x.shape, y.shape)])
-    return lax.reshape(lax.mul(left, right), shape)  # type: ignore[no-any-return]
+    return lax.reshape(lax.mul(left, right), shape)
 
 
 def trace(
@@ -395,7 +395,7 @@ def trace(
     Array(3., dtype=float32)
     """
     line = diagonal(a, offset, axis1, axis2)
-    return summed(line, -1, dtype, out, name="jnp.trace")  # type: ignore[no-any-return]
+    return summed(line, -1, dtype, out, name="jnp.trace")
 
 
 def cross(
@@ -428,7 +428,7 @@ def cross(
     lead = broadcast_shapes(x.shape[:-1], y.shape[:-1])
     xs, ys = _components(x, lead), _components(y, lead)
     if len(xs) == len(ys) == 2:
-        return lax.sub(lax.mul(xs[0], ys[1]), lax.mul(xs[1], ys[0]))  # type: ignore[no-any-return]
+        return lax.sub(lax.mul(xs[0], ys[1]), lax.mul(xs[1], ys[0]))
     for parts in (xs, ys):
         if len(parts) == 2:
             parts.append(lax.full(lead, parts[0].dtype.type(0)))
@@ -437,7 +437,7 @@ def cross(
         for i, j in ((1, 2), (2, 0), (0, 1))
     ]
     at = axis_argument(axisc, len(lead) + 1, name, "axisc")
-    return lax.concatenate([lax.expand_dims(t, (at,)) for t in turns], at)  # type: ignore[no-any-return]
+    return lax.concatenate([lax.expand_dims(t, (at,)) for t in turns], at)
 
 
 def _components(x: Value, lead: tuple[int, ...]) -> list[Any]:

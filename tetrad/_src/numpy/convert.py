@@ -72,7 +72,9 @@ def operand(x: Any, name: str, argument: str = "") -> Any:
     if isinstance(x, PYTHON_NUMBERS):
         return python_kind(x)(x)
     if isinstance(x, np.ndarray):
-        return host_scalar(x[()], name) if x.ndim == 0 else from_host(x, name)
+        if x.ndim:
+            return from_host(x, name)
+        return host_scalar(x[()], name)  # type: ignore[arg-type]
     if hasattr(x, "__jax_array__"):
         return operand(x.__jax_array__(), name, argument)
     raise TypeError(_not_an_array(x, name, argument))
@@ -82,8 +84,11 @@ def operands(name: str, args: Sequence[Any]) -> list[Any]:
     return [operand(x, name, f"argument {i}") for i, x in enumerate(args)]
 
 
-def value(x: Any, name: str, argument: str = "") -> Value:
-    """`x` as a Value: scalars of the host become device arrays too."""
+def value(x: Any, name: str, argument: str = "") -> Any:
+    """`x` as a Value: scalars of the host become device arrays too.
+
+    (Typed as Any, since the operators of arrays are installed at run time.)
+    """
     if isinstance(x, Value):
         return x
     x = operand(x, name, argument)
@@ -142,7 +147,7 @@ def host_scalar(x: np.generic, name: str) -> Any:
     return dtype.type(x)
 
 
-def from_host(x: np.ndarray, name: str, dtype: Any = None) -> Value:
+def from_host(x: np.ndarray, name: str, dtype: Any = None) -> Any:
     """A host array as a device array, in the width that arrays have now."""
     return device_array(canonical_host(x, name, dtype), False)
 
@@ -181,9 +186,8 @@ def number_as(x: Any, dtype: Any, weak: bool, name: str) -> Any:
     """
     kind = dtypes.kind(dtype)
     plain = type(x) in _PLAIN
-    if kind in "iu" and not (plain and type(x) is bool):
-        if plain:
-            dtypes.check_narrowing(x, dtype, f"{name}: the Python integer")
+    if kind in "iu" and plain and type(x) is not bool:
+        dtypes.check_narrowing(x, dtype, f"{name}: the Python integer")
     if (plain or weak) and dtypes.python_scalar_dtype(_TYPE[kind], config.x64) == dtype:
         return _TYPE[kind](x)
     if plain and type(x) is int and kind in "fc":
@@ -262,14 +266,14 @@ def asarray(
 
 def fresh_copy(x: Value) -> Value:
     """A new array with the elements of `x`."""
-    return lax.copy(x)  # type: ignore[no-any-return]
+    return lax.copy(x)
 
 
 def prepend_axes(x: Value, ndim: int) -> Value:
     """`x` with axes of extent 1 in front until it has `ndim` axes."""
     missing = ndim - x.ndim
     shape = (1,) * missing + x.shape
-    return lax.broadcast_in_dim(x, shape, tuple(range(missing, ndim)))  # type: ignore[no-any-return]
+    return lax.broadcast_in_dim(x, shape, tuple(range(missing, ndim)))
 
 
 def _make(x: Any, dtype: Any, name: str) -> Value:

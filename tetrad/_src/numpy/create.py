@@ -29,7 +29,7 @@ _fillings: Cache = Cache("fillings", limit=4096)
 
 def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any) -> Value:
     """An array full of a number, which is an argument of the program, not part of it."""
-    key = (shape, type(shape), dtype, fill, config.x64)
+    key: Any = (shape, type(shape), dtype, fill, config.x64)
     try:
         plan = _fillings.get(key)
     except TypeError:
@@ -205,7 +205,7 @@ def _concrete(x: Any, name: str, argument: str) -> Any:
             f" is built, got a traced {x.aval.long_name()}. Mark the argument static"
             " (static_argnums), or count to a fixed bound and mask with jnp.where"
         )
-    if isinstance(x, Value) or isinstance(x, np.ndarray):
+    if isinstance(x, (Value, np.ndarray)):
         host = np.asarray(x)
         if host.ndim:
             raise TypeError(
@@ -237,14 +237,14 @@ def arange(
     name = "jnp.arange"
     if stop is None:
         if type(start) is int and start >= 0 and step is dtype is device is None:
-            return STATE.trace.process(lax.Iota(int_dtype(), (start,), 0), ())  # type: ignore[no-any-return]
+            return STATE.trace.process(lax.Iota(int_dtype(), (start,), 0), ())
         start, stop = 0, start
     first = _concrete(start, name, "start")
     last = _concrete(stop, name, "stop")
     by = 1 if step is None else _concrete(step, name, "step")
     given = [v for v in (start, stop, step) if v is not None]
     if dtype is None:
-        found = dtypes.result_type(*[v for v in given])
+        found = dtypes.result_type(*given)
     else:
         found = dtype_argument(dtype, name)
     if dtypes.kind(found) == "b":
@@ -469,7 +469,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
     found = float_dtype("jnp.tri", dtype)
     shape = shape_argument((N, N if M is None else M), "jnp.tri")
     rows, columns = _rows_and_columns(shape, static_int(k, "jnp.tri", "k"))
-    return lax.convert_element_type(lax.ge(rows, columns), found)  # type: ignore[no-any-return]
+    return lax.convert_element_type(lax.ge(rows, columns), found)
 
 
 def _triangle(m: Any, k: int, name: str, keep: Callable[[Any, Any], Any]) -> Value:
@@ -478,7 +478,7 @@ def _triangle(m: Any, k: int, name: str, keep: Callable[[Any, Any], Any]) -> Val
         raise ValueError(f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}")
     rows, columns = _rows_and_columns(x.shape[-2:], static_int(k, name, "k"))
     mask = broadcast(keep(rows, columns), x.shape)
-    return lax.select(mask, x, number(x, 0))  # type: ignore[no-any-return]
+    return lax.select(mask, x, number(x, 0))
 
 
 @planned()
@@ -545,7 +545,7 @@ def diagflat(v: Any, k: int = 0) -> Value:
     """
     x = value(v, "jnp.diagflat", "v")
     flat = lax.reshape(x, (x.size,))
-    return diagonal_matrix(flat, static_int(k, "jnp.diagflat", "k"))  # type: ignore[no-any-return]
+    return diagonal_matrix(flat, static_int(k, "jnp.diagflat", "k"))
 
 
 @planned()
@@ -579,7 +579,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     flat = lax.reshape(square, (*lead, n * n))
     limits = [*lead, n * n]
     steps = [1] * len(lead) + [n + 1]
-    return lax.slice(flat, [0] * len(limits), limits, steps)  # type: ignore[no-any-return]
+    return lax.slice(flat, [0] * len(limits), limits, steps)
 
 
 # --------------------------------------------------------------------------------- grids
@@ -677,8 +677,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:
     if not increasing:
         powers.reverse()
     if not powers:
-        return lax.full((v.shape[0], 0), number(v, 0))  # type: ignore[no-any-return]
-    return lax.concatenate(powers, 1)  # type: ignore[no-any-return]
+        return lax.full((v.shape[0], 0), number(v, 0))
+    return lax.concatenate(powers, 1)
 
 
 def copy(a: Any, order: str | None = None) -> Value:

@@ -47,7 +47,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Val
     >>> jnp.cumsum(jnp.array([1, 2, 3]))
     Array([1, 3, 6], dtype=int32)
     """
-    return _running(a, axis, dtype, out, "jnp.cumsum", lax.cumsum)  # type: ignore[no-any-return]
+    return _running(a, axis, dtype, out, "jnp.cumsum", lax.cumsum)
 
 
 @planned()
@@ -58,7 +58,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Va
     >>> jnp.cumprod(jnp.array([1, 2, 3]))
     Array([1, 2, 6], dtype=int32)
     """
-    return _running(a, axis, dtype, out, "jnp.cumprod", lax.cumprod)  # type: ignore[no-any-return]
+    return _running(a, axis, dtype, out, "jnp.cumprod", lax.cumprod)
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Value:
@@ -68,7 +68,7 @@ def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> 
     >>> jnp.nancumsum(jnp.array([1., jnp.nan, 3.]))
     Array([1., 1., 4.], dtype=float32)
     """
-    return _running(a, axis, dtype, out, "jnp.nancumsum", lax.cumsum, 0)  # type: ignore[no-any-return]
+    return _running(a, axis, dtype, out, "jnp.nancumsum", lax.cumsum, 0)
 
 
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Value:
@@ -78,7 +78,7 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) ->
     >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
     Array([2., 2., 6.], dtype=float32)
     """
-    return _running(a, axis, dtype, out, "jnp.nancumprod", lax.cumprod, 1)  # type: ignore[no-any-return]
+    return _running(a, axis, dtype, out, "jnp.nancumprod", lax.cumprod, 1)
 
 
 def _with_start(
@@ -106,7 +106,7 @@ def cumulative_sum(
     >>> jnp.cumulative_sum(jnp.array([1, 2]), include_initial=True)
     Array([0, 1, 3], dtype=int32)
     """
-    return _with_start(  # type: ignore[no-any-return]
+    return _with_start(
         x, axis, dtype, include_initial, "jnp.cumulative_sum", lax.cumsum, 0
     )
 
@@ -120,7 +120,7 @@ def cumulative_prod(
     >>> jnp.cumulative_prod(jnp.array([2, 3]), include_initial=True)
     Array([1, 2, 6], dtype=int32)
     """
-    return _with_start(  # type: ignore[no-any-return]
+    return _with_start(
         x, axis, dtype, include_initial, "jnp.cumulative_prod", lax.cumprod, 1
     )
 
@@ -187,7 +187,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Value:
         if extra is not None:
             v = lax.convert_element_type(value(extra, "jnp.ediff1d"), x.dtype)
             parts.insert(at, lax.reshape(v, (v.size,)))
-    return lax.concatenate(parts, 0)  # type: ignore[no-any-return]
+    return lax.concatenate(parts, 0)
 
 
 def gradient(
@@ -271,7 +271,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
     heights = moveaxis(heights, axis_argument(axis, heights.ndim, name), -1)
     later, earlier = _ends(heights, heights.ndim - 1)
     areas = (later + earlier) * width
-    return summed(areas, -1, name=name) * 0.5  # type: ignore[no-any-return]
+    return summed(areas, -1, name=name) * 0.5
 
 
 def unwrap(
@@ -288,7 +288,7 @@ def unwrap(
     if x.aval.kind not in "iu":
         x = value(promote_floats(name, x)[0], name)
     along = axis_argument(axis, x.ndim, name)
-    steps = diff(x, axis=along)
+    steps: Any = diff(x, axis=along)
     half = period / 2
     least = half if discont is None else discont
     if x.aval.kind in "iu":
@@ -303,7 +303,7 @@ def unwrap(
     correction = lax.select(abs(steps) < least, number(correction, 0), correction)
     config = [(int(i == along), 0, 0) for i in range(x.ndim)]
     total = lax.cumsum(correction, along)
-    return x + lax.pad(total, number(total, 0), config)  # type: ignore[no-any-return]
+    return x + lax.pad(total, number(total, 0), config)
 
 
 def _up_where(x: Any, here: Any, rising: Any, period: Any) -> Any:

@@ -50,9 +50,7 @@ def dtype_argument(dtype: Any, name: str) -> Any:
         return found
     if found.kind in "OSUMm" or (found.names and found != dtypes.float0):
         raise TypeError(f"{name}: arrays hold numbers, so dtype cannot be {found}")
-    if found.itemsize < 8 and dtype not in (int, float):
-        _warn_if_narrowed(dtype, found, name)
-    elif found == np.complex64 and dtype is not complex:
+    if found.itemsize < 8 and dtype not in (int, float) or found == np.complex64 and dtype is not complex:
         _warn_if_narrowed(dtype, found, name)
     return found
 

@@ -16,7 +16,7 @@ from tetrad._src.numpy.promote import broadcast, call
 from tetrad._src.util import errors
 
 
-def _flattened(arr: Any, axis: int | None, name: str) -> tuple[Value, int]:
+def _flattened(arr: Any, axis: int | None, name: str) -> tuple[Any, int]:
     x = value(arr, name, "arr")
     if axis is None:
         return lax.reshape(x, (x.size,)), 0
@@ -59,7 +59,7 @@ def delete(
     keep = np.ones(n, bool)
     keep[places] = False
     rest = np.flatnonzero(keep).astype(np.int32)
-    return x[(slice(None),) * along + (rest,)]  # type: ignore[no-any-return]
+    return x[(slice(None),) * along + (rest,)]
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
@@ -100,7 +100,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     source[rest] = np.arange(n)
     source[slots] = n + np.arange(count)
     both = lax.concatenate([x, v], along)
-    return both[(slice(None),) * along + (source,)]  # type: ignore[no-any-return]
+    return both[(slice(None),) * along + (source,)]
 
 
 def _front_to(ndim: int, axis: int) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     if v.ndim:
         v = lax.reshape(v, (v.size,))
         v = v[np.arange(n) % v.shape[0]]
-    return AtIndex(x, (line,) * x.ndim).set(v)  # type: ignore[no-any-return]
+    return AtIndex(x, (line,) * x.ndim).set(v)
 
 
 def put(
@@ -167,7 +167,7 @@ def put(
     new = new[np.arange(places.size) % new.shape[0]]
     flat = lax.reshape(x, (x.size,))
     changed = AtIndex(flat, places).set(lax.convert_element_type(new, x.dtype), mode="drop")
-    return lax.reshape(changed, x.shape)  # type: ignore[no-any-return]
+    return lax.reshape(changed, x.shape)
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Value:
@@ -191,7 +191,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Value:
     chosen = AtIndex(new, rank % new.shape[0]).get(mode="clip")
     flat = lax.reshape(x, (x.size,))
     result = lax.select(picks, lax.convert_element_type(chosen, x.dtype), flat)
-    return lax.reshape(result, x.shape)  # type: ignore[no-any-return]
+    return lax.reshape(result, x.shape)
 
 
 def trim_zeros(filt: Any, trim: str = "fb") -> Value:
@@ -210,7 +210,7 @@ def trim_zeros(filt: Any, trim: str = "fb") -> Value:
         )
     places = np.flatnonzero(np.asarray(x))
     if not places.size:
-        return x[:0]  # type: ignore[no-any-return]
+        return x[:0]
     start = int(places[0]) if "f" in trim.lower() else 0
     stop = int(places[-1]) + 1 if "b" in trim.lower() else x.shape[0]
-    return x[start:stop]  # type: ignore[no-any-return]
+    return x[start:stop]

@@ -50,9 +50,10 @@ def einsum(
     Array([3, 7], dtype=int32)
     """
     no_out(NAME, out)
+    given: Sequence[Any] = operands
     if not isinstance(subscripts, str):
-        subscripts, operands = _letters(subscripts, operands)
-    xs = [value(x, NAME, f"operand {i}") for i, x in enumerate(operands)]
+        subscripts, given = _letters(subscripts, operands)
+    xs = [value(x, NAME, f"operand {i}") for i, x in enumerate(given)]
     if not xs:
         raise ValueError(f"{NAME}: there is no operand")
     preferred = None
@@ -64,7 +65,7 @@ def einsum(
     def compute(*xs: Value) -> Any:
         return _einsum(subscripts, list(xs), path, precision, preferred)
 
-    return _plans.run(key, compute, xs)  # type: ignore[no-any-return]
+    return _plans.run(key, compute, xs)
 
 
 def einsum_path(
@@ -78,7 +79,7 @@ def einsum_path(
     """
     xs = [value(x, "jnp.einsum_path") for x in operands]
     shapes = [x.shape for x in xs]
-    return opt_einsum.contract_path(  # type: ignore[no-any-return]
+    return opt_einsum.contract_path(
         subscripts, *shapes, shapes=True, optimize=optimize
     )
 

@@ -273,7 +273,7 @@ def ravel_multi_index(
     for i, (part, n) in enumerate(zip(parts, extents)):
         if mode == "raise":
             host = np.asarray(part)
-            if host.size and not (0 <= host.min() and host.max() < n):
+            if host.size and not (host.min() >= 0 and host.max() < n):
                 raise ValueError(f"{name}: an index of axis {i} is not in 0 … {n - 1}")
         elif mode == "clip":
             parts[i] = lax.min(lax.max(part, number(part, 0)), number(part, n - 1))
@@ -287,4 +287,4 @@ def ravel_multi_index(
     result: Any = convert.asarray(0, int_dtype())
     for part, stride in zip(parts, strides):
         result = result + part * stride
-    return result  # type: ignore[no-any-return]
+    return result

@@ -191,15 +191,7 @@ def check_mask(mask: Any, shape: Shape, name: str) -> None:
 
 def _true_places(mask: Any, name: str) -> list[Any]:
     if isinstance(mask, Tracer):
-        words = source.subscript(call(name)) or ("x", "mask")
-        array, index = words if len("".join(words)) <= 30 else ("x", "mask")
-        raise errors.NonConcreteBooleanIndexError(
-            f"{call(name)}: the result's shape would depend on how many elements of the"
-            f" traced {mask.aval.long_name()} mask are true. Keep the shape and choose"
-            f" with jnp.where({index}, {array}, 0); or name the size of the result:"
-            f" {array}[jnp.nonzero({index}, size=n, fill_value=0)];"
-            f" {array}.at[{index}].set(scalar) works"
-        )
+        raise errors.NonConcreteBooleanIndexError(_unknown_count(mask, name))
     host = np.asarray(mask)
     if host.ndim == 0:
         # True picks from no axis, and adds one of extent 1.
@@ -210,6 +202,27 @@ def _true_places(mask: Any, name: str) -> list[Any]:
             " what it means alone"
         )
     return [i.astype(np.int32) for i in np.nonzero(host)]
+
+
+def _unknown_count(mask: Tracer, name: str) -> str:
+    text = call(name)
+    problem = (
+        f"{text}: the result's shape would depend on how many elements of the traced"
+        f" {mask.aval.long_name()} mask are true."
+    )
+    if ".at" in text:
+        return (
+            f"{problem} With a mask, x.at[mask].set(v) takes a number v, or an array that"
+            " broadcasts to the axes behind the mask; for other values write"
+            " jnp.where(mask, values, x) with values of the shape of x"
+        )
+    words = source.subscript(text) or ("x", "mask")
+    array, index = words if len("".join(words)) <= 30 else ("x", "mask")
+    return (
+        f"{problem} Keep the shape and choose with jnp.where({index}, {array}, 0); or name"
+        f" the size of the result: {array}[jnp.nonzero({index}, size=n, fill_value=0)];"
+        f" {array}.at[{index}].set(scalar) works"
+    )
 
 
 def _entry(item: Any, axis: int, shape: Shape, name: str, lenient: bool) -> Entry:
@@ -555,7 +568,7 @@ def _spans_taken(
 
 def index_vectors(columns: Sequence[Any], shape: Shape) -> Any:
     """Index arrays and numbers, broadcast to `shape`, side by side along a last axis."""
-    dtype = np.dtype(np.int32)
+    dtype: Any = np.dtype(np.int32)
     if any(isinstance(c, Value) and c.dtype.itemsize == 8 for c in columns):
         dtype = np.dtype(np.int64)
     wide = []

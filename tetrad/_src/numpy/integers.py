@@ -73,7 +73,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Value:
     shape = (*x.shape[:along], total, 8, *x.shape[along + 1 :])
     bits = lax.reshape(bits, shape)
     weights = _weights(bitorder, name, shape, along + 1)
-    return lax.reduce_sum(lax.shift_left(bits, weights), (along + 1,))  # type: ignore[no-any-return]
+    return lax.reduce_sum(lax.shift_left(bits, weights), (along + 1,))
 
 
 def unpackbits(
@@ -100,13 +100,13 @@ def unpackbits(
     final = (*x.shape[:along], 8 * x.shape[along], *x.shape[along + 1 :])
     bits = lax.reshape(bits, final)
     if count is None:
-        return bits  # type: ignore[no-any-return]
+        return bits
     n = final[along]
     stop = min(count, n) if count >= 0 else max(n + count, 0)
     bits = lax.slice_in_dim(bits, 0, stop, axis=along)
     more = max(count - n, 0)
     config = [(0, more if i == along else 0, 0) for i in range(x.ndim)]
-    return lax.pad(bits, np.uint8(0), config)  # type: ignore[no-any-return]
+    return lax.pad(bits, np.uint8(0), config)
 
 
 def _weights(bitorder: str, name: str, shape: tuple[int, ...], axis: int) -> Any:
@@ -116,7 +116,7 @@ def _weights(bitorder: str, name: str, shape: tuple[int, ...], axis: int) -> Any
     return lax.sub(np.uint8(7), places) if bitorder == "big" else places
 
 
-_LAYOUT = {  # dtype: (integer, bits of the fraction, bias)
+_LAYOUT: dict[Any, Any] = {  # dtype: (integer, bits of the fraction, bias)
     np.dtype(np.float32): (np.dtype(np.int32), 23, 126),
     np.dtype(np.float64): (np.dtype(np.int64), 52, 1022),
 }

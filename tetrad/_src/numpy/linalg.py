@@ -33,7 +33,7 @@ def norm(
     if axis is None:
         if ord is None:
             total = _sum_of_squares(v, tuple(range(v.ndim)), keepdims)
-            return lax.sqrt(total)  # type: ignore[no-any-return]
+            return lax.sqrt(total)
         if v.ndim not in (1, 2):
             raise ValueError(
                 f"{call(name)}: with ord, x must have 1 or 2 axes, got {describe(v)}; or"
@@ -41,9 +41,9 @@ def norm(
             )
     axes = axes_argument(axis, v.ndim, name)
     if len(axes) == 1:
-        return _vector_norm(v, ord, axes, keepdims, name)  # type: ignore[no-any-return]
+        return _vector_norm(v, ord, axes, keepdims, name)
     if len(axes) == 2:
-        return _matrix_norm(v, ord, axes, keepdims, name)  # type: ignore[no-any-return]
+        return _matrix_norm(v, ord, axes, keepdims, name)
     raise ValueError(f"{name}: axis must name one axis or two, got {axis}")
 
 
@@ -108,7 +108,7 @@ def vector_norm(
     name = "jnp.linalg.vector_norm"
     v = value(promote_floats(name, value(x, name, "x"))[0], name)
     axes = axes_argument(axis, v.ndim, name)
-    return _vector_norm(v, ord, axes, keepdims, name)  # type: ignore[no-any-return]
+    return _vector_norm(v, ord, axes, keepdims, name)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Value:
@@ -139,7 +139,7 @@ def matrix_power(a: Any, n: int) -> Value:
             f"{name}: negative powers need an inverse, which is not available"
         )
     if count == 0:
-        return shape.broadcast_to(create.eye(x.shape[-1], dtype=x.dtype), x.shape)  # type: ignore[no-any-return]
+        return shape.broadcast_to(create.eye(x.shape[-1], dtype=x.dtype), x.shape)
     result: Any = None
     while count:
         if count & 1:
@@ -147,7 +147,7 @@ def matrix_power(a: Any, n: int) -> Value:
         count >>= 1
         if count:
             x = contract.matmul(x, x)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
@@ -163,7 +163,7 @@ def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
         raise ValueError(f"{name}: needs at least two arrays, got {len(xs)}")
     extents = [x.shape[0] if x.ndim == 2 else 1 for x in xs[:1]]
     extents += [x.shape[0] for x in xs[1:]] + [xs[-1].shape[1] if xs[-1].ndim == 2 else 1]
-    return _chain(xs, _cheapest(tuple(extents)), 0, len(xs) - 1, precision)  # type: ignore[no-any-return]
+    return _chain(xs, _cheapest(tuple(extents)), 0, len(xs) - 1, precision)
 
 
 def _cheapest(p: tuple[int, ...]) -> dict[tuple[int, int], int]:
@@ -200,7 +200,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Value:
     >>> jnp.linalg.diagonal(jnp.eye(2))
     Array([1., 1.], dtype=float32)
     """
-    return create.diagonal(value(x, "jnp.linalg.diagonal"), offset, -2, -1)  # type: ignore[no-any-return]
+    return create.diagonal(value(x, "jnp.linalg.diagonal"), offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Value:
@@ -226,7 +226,7 @@ def outer(x1: Any, x2: Any, /) -> Value:
         raise ValueError(
             f"jnp.linalg.outer takes vectors, got {describe(x)} and {describe(y)}"
         )
-    return contract.outer(x, y)  # type: ignore[no-any-return]
+    return contract.outer(x, y)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Value:

@@ -135,9 +135,9 @@ class Logical(Binary):
     def anew(self, x: Any, y: Any, name: str) -> Any:
         xs = operands(name, (x, y))
         if all(aval_of(v).kind == "b" for v in xs):
-            return super().anew(*xs, name)
+            return super().anew(xs[0], xs[1], name)
         weak = all(aval_of(v).weak_type for v in xs)
-        result = super().anew(*[as_bool(v) for v in xs], name)
+        result = super().anew(as_bool(xs[0]), as_bool(xs[1]), name)
         return lax.convert_element_type(result, np.bool_, weak)
 
 

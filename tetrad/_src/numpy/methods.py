@@ -148,7 +148,7 @@ def __len__(x: Any) -> int:
             f"{_words('len(x)')}: {x.aval.long_name()} has no axes, so no length; x.size is the"
             " number of elements"
         )
-    return x.aval.shape[0]  # type: ignore[no-any-return]
+    return x.aval.shape[0]
 
 
 @method
@@ -166,8 +166,11 @@ def __reversed__(x: Any) -> Iterator[Any]:
 
 
 def _not_iterable(x: Any) -> str:
+    place = user_place()
+    text = source.iterated(place) if place is not None else None
+    name = f"`{text}`" if text else _words("the array")
     return (
-        f"{_words('the array')} is {x.aval.long_name()}, which has no axis to iterate over;"
+        f"{name} is {x.aval.long_name()}, which has no axis to iterate over;"
         " its only element is x[()], and x.reshape(1) has an axis"
     )
 
@@ -268,13 +271,13 @@ def _index_text(index: Any) -> str:
 
 @attribute
 @planned()
-def T(x: Any) -> Any:  # noqa: N802
+def T(x: Any) -> Any:
     """The array with its axes reversed."""
     return shape.transposed(x, None, "x.T")
 
 
 @attribute
-def mT(x: Any) -> Any:  # noqa: N802
+def mT(x: Any) -> Any:
     """The array with its last two axes swapped."""
     return shape.matrix_transpose(x)
 
@@ -301,13 +304,13 @@ def imag(x: Any) -> Any:
 @attribute
 def nbytes(x: Any) -> int:
     """The number of bytes of the elements."""
-    return x.aval.nbytes  # type: ignore[no-any-return]
+    return x.aval.nbytes
 
 
 @attribute
 def itemsize(x: Any) -> int:
     """The number of bytes of an element."""
-    return x.aval.dtype.itemsize  # type: ignore[no-any-return]
+    return x.aval.dtype.itemsize
 
 
 @attribute
@@ -449,7 +452,7 @@ def _same(name: str, function: Callable[..., Any]) -> None:
     TABLE[name] = bound
 
 
-for _name, _method in {
+_NAMESAKES: dict[str, Callable[..., Any]] = {
     "prod": reduce.prod, "any": reduce.any, "all": reduce.all, "max": reduce.max,
     "min": reduce.min, "argmax": reduce.argmax, "argmin": reduce.argmin,
     "var": reduce.var, "std": reduce.std, "ptp": reduce.ptp,
@@ -459,8 +462,9 @@ for _name, _method in {
     "sort": order.sort, "argsort": order.argsort, "argpartition": order.argpartition,
     "nonzero": search.nonzero, "searchsorted": search.searchsorted,
     "diagonal": create.diagonal, "conj": logic.conj, "conjugate": logic.conj,
-}.items():
-    _same(_name, _method)
+}
+for _name, _namesake in _NAMESAKES.items():
+    _same(_name, _namesake)
 
 
 @method

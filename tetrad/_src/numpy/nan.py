@@ -83,7 +83,7 @@ def nanmax(
     >>> jnp.nanmax(jnp.array([1., jnp.nan]))
     Array(1., dtype=float32)
     """
-    return _nan_extreme(  # type: ignore[no-any-return]
+    return _nan_extreme(
         a, axis, out, keepdims, initial, where, "jnp.nanmax", reduce.max, -np.inf
     )
 
@@ -99,7 +99,7 @@ def nanmin(
     >>> jnp.nanmin(jnp.array([1., jnp.nan]))
     Array(1., dtype=float32)
     """
-    return _nan_extreme(  # type: ignore[no-any-return]
+    return _nan_extreme(
         a, axis, out, keepdims, initial, where, "jnp.nanmin", reduce.min, np.inf
     )
 
@@ -123,7 +123,7 @@ def nanargmax(
     Array(1, dtype=int32)
     """
     no_out("jnp.nanargmax", out)
-    return _nan_index(a, axis, keepdims, "jnp.nanargmax", reduce.argmax, -np.inf)  # type: ignore[no-any-return]
+    return _nan_index(a, axis, keepdims, "jnp.nanargmax", reduce.argmax, -np.inf)
 
 
 def nanargmin(
@@ -136,7 +136,7 @@ def nanargmin(
     Array(1, dtype=int32)
     """
     no_out("jnp.nanargmin", out)
-    return _nan_index(a, axis, keepdims, "jnp.nanargmin", reduce.argmin, np.inf)  # type: ignore[no-any-return]
+    return _nan_index(a, axis, keepdims, "jnp.nanargmin", reduce.argmin, np.inf)
 
 
 @planned()
@@ -181,4 +181,4 @@ def nanstd(
     >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
     Array(1., dtype=float32)
     """
-    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))  # type: ignore[no-any-return]
+    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))

@@ -53,7 +53,7 @@ def sort(
     _only_stable(kind, order, name)
     x, along = _one_axis(value(a, name, "a"), axis, name)
     result = lax.sort(x, along, bool(stable))
-    return lax.rev(result, (along,)) if descending else result  # type: ignore[no-any-return]
+    return lax.rev(result, (along,)) if descending else result
 
 
 @planned()
@@ -80,7 +80,7 @@ def argsort(
         # Sorted backwards from the end, equal elements come out in their first order.
         x, places = lax.rev(x, (along,)), lax.rev(places, (along,))
     result = lax.sort((x, places), along, bool(stable), 1)[1]
-    return lax.rev(result, (along,)) if descending else result  # type: ignore[no-any-return]
+    return lax.rev(result, (along,)) if descending else result
 
 
 def lexsort(keys: Any, axis: int = -1) -> Value:
@@ -97,10 +97,10 @@ def lexsort(keys: Any, axis: int = -1) -> Value:
     if any(k.shape != arrays[0].shape for k in arrays):
         raise ValueError(f"{name}: keys must have one shape, got {[k.shape for k in arrays]}")
     if not arrays[0].ndim:
-        return lax.full((), int_dtype().type(0))  # type: ignore[no-any-return]
+        return lax.full((), int_dtype().type(0))
     along = axis_argument(axis, arrays[0].ndim, name)
     places = lax.broadcasted_iota(int_dtype(), arrays[0].shape, along)
-    return lax.sort((*arrays[::-1], places), along, True, len(arrays))[-1]  # type: ignore[no-any-return]
+    return lax.sort((*arrays[::-1], places), along, True, len(arrays))[-1]
 
 
 def sort_complex(a: Any) -> Value:
@@ -518,7 +518,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     >>> jnp.unique_values(jnp.array([3, 1, 1]))
     Array([1, 3], dtype=int32)
     """
-    return unique(x, equal_nan=False, size=size, fill_value=fill_value)  # type: ignore[no-any-return]
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
 # -------------------------------------------------------------------------------------- sets
@@ -547,7 +547,7 @@ def union1d(
     """
     x, y = [value(v, "jnp.union1d") for v in promote_dtypes("jnp.union1d", ar1, ar2)]
     both = lax.concatenate([lax.reshape(v, (v.size,)) for v in (x, y)], 0)
-    return unique(both, size=size, fill_value=fill_value)  # type: ignore[no-any-return]
+    return unique(both, size=size, fill_value=fill_value)
 
 
 def intersect1d(
@@ -570,7 +570,7 @@ def intersect1d(
     name = "jnp.intersect1d"
     _no_size(size, name)
     x, y = _on_host(name, ar1, ar2)
-    found = np.intersect1d(x, y, assume_unique, return_indices)
+    found: Any = np.intersect1d(x, y, assume_unique, return_indices)  # type: ignore[call-overload]
     if not return_indices:
         return convert.device_array(found, False)
     values, first, second = found

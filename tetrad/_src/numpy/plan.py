@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.jaxpr import Jaxpr, Literal, last_uses
@@ -20,6 +20,8 @@ from tetrad._src.core.stage import stage
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import trim_traceback, trims_itself
 from tetrad._src.util.memo import Cache
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 SEEN = "seen once"
 NEVER = "holds arrays of its own"
@@ -129,14 +131,14 @@ def make(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     return NEVER if consts else Plan(jaxpr, single)
 
 
-def planned(arrays: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def planned(arrays: int = 1) -> Callable[[F], F]:
     """Decorator: plans calls by the avals of the first `arrays` arguments.
 
     The other arguments are part of the key, so they must not be numbers to compute
     with; where one is an array (a mask, say) the call is not planned.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: F) -> F:
         planner = Planner(function.__name__)
         plans = planner.plans
         if arrays == 1:
@@ -163,14 +165,14 @@ def planned(arrays: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any
                     trim_traceback(error)
                     raise
 
-            return trims_itself(one)
+            return cast(F, trims_itself(one))
 
         @functools.wraps(function)
         def several(*args: Any, **kwargs: Any) -> Any:
             try:
                 operands = args[:arrays]
                 if len(operands) < arrays or not all(
-                    [isinstance(a, Value) for a in operands]
+                    isinstance(a, Value) for a in operands
                 ):
                     return function(*args, **kwargs)
                 key = tuple([a.aval for a in operands])
@@ -190,7 +192,7 @@ def planned(arrays: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any
                 trim_traceback(error)
                 raise
 
-        return trims_itself(several)
+        return cast(F, trims_itself(several))
 
     return decorate
 

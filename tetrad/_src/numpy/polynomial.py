@@ -45,7 +45,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Value:
     total = spread(number(c, 0), shape, name)
     for i in range(c.shape[0]):
         total = total * v + c[i]  # type: ignore[index]
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def _aligned(a: Value, b: Value) -> tuple[Any, Any]:
@@ -64,7 +64,7 @@ def polyadd(a1: Any, a2: Any) -> Value:
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([5]))
     Array([1, 7], dtype=int32)
     """
-    return lax.add(*_aligned(*_coefficients("jnp.polyadd", a1, a2)))  # type: ignore[no-any-return]
+    return lax.add(*_aligned(*_coefficients("jnp.polyadd", a1, a2)))
 
 
 def polysub(a1: Any, a2: Any) -> Value:
@@ -74,7 +74,7 @@ def polysub(a1: Any, a2: Any) -> Value:
     >>> jnp.polysub(jnp.array([1, 2]), jnp.array([5]))
     Array([ 1, -3], dtype=int32)
     """
-    return lax.sub(*_aligned(*_coefficients("jnp.polysub", a1, a2)))  # type: ignore[no-any-return]
+    return lax.sub(*_aligned(*_coefficients("jnp.polysub", a1, a2)))
 
 
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Value:
@@ -88,7 +88,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Value:
     xs = [value(x, name) for x in promote_floats(name, *_coefficients(name, a1, a2))]
     if trim_leading_zeros:
         xs = [_trimmed(x, name) for x in xs]
-    return convolved(xs[0], xs[1], "full", name)  # type: ignore[no-any-return]
+    return convolved(xs[0], xs[1], "full", name)
 
 
 def _trimmed(x: Value, name: str) -> Value:
@@ -98,7 +98,7 @@ def _trimmed(x: Value, name: str) -> Value:
             f" {describe(x)}; leave trim_leading_zeros out"
         )
     places = np.flatnonzero(np.asarray(x))
-    return x[int(places[0]) if places.size else x.shape[0] - 1 :]  # type: ignore[index, no-any-return]
+    return x[int(places[0]) if places.size else x.shape[0] - 1 :]  # type: ignore[index]
 
 
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Value, Value]:
@@ -146,7 +146,7 @@ def polyder(p: Any, m: int = 1) -> Value:
     for i in range(order):
         factors = factors * (powers - i)
     kept = lax.slice(c, (0,), (max(n - order, 0),))
-    return lax.mul(kept, convert.asarray(factors.astype(c.dtype)))  # type: ignore[no-any-return]
+    return lax.mul(kept, convert.asarray(factors.astype(c.dtype)))
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Value:
@@ -191,7 +191,7 @@ def poly(seq_of_zeros: Any) -> Value:
         padded = lax.pad(c, number(c, 0), [(0, 1, 0)])
         shifted = lax.pad(c, number(c, 0), [(1, 0, 0)])
         c = lax.sub(padded, lax.mul(lax.broadcast_in_dim(root, shifted.shape, (0,)), shifted))
-    return c  # type: ignore[no-any-return]
+    return c
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Value:

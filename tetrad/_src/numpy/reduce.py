@@ -189,7 +189,7 @@ def prod(
     x, final = _accumulated(x, dtype, promote_integers, name)
     x = masked(x, where, number(x, 1), name)
     result = with_initial(lax.reduce_prod(x, axes), initial, lax.mul, name)
-    return lax.convert_element_type(  # type: ignore[no-any-return]
+    return lax.convert_element_type(
         kept_axes(result, aval_of(x).shape, axes, keepdims), final
     )
 
@@ -203,7 +203,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
     Array(2, dtype=int32)
     """
     x = value(a, "jnp.count_nonzero", "a")
-    return summed(as_bool(x), axis, keepdims=keepdims, name="jnp.count_nonzero")  # type: ignore[no-any-return]
+    return summed(as_bool(x), axis, keepdims=keepdims, name="jnp.count_nonzero")
 
 
 # ------------------------------------------------------------------------------ any, all
@@ -244,7 +244,7 @@ def _logical(
     axes = axes_argument(axis, x.ndim, name)
     x = lax.convert_element_type(as_bool(x), np.bool_)
     x = masked(x, where, np.bool_(neutral), name)
-    return kept_axes(fold(x, axes), x.shape, axes, keepdims)  # type: ignore[no-any-return]
+    return kept_axes(fold(x, axes), x.shape, axes, keepdims)
 
 
 # ------------------------------------------------------------------------------- extrema
@@ -346,7 +346,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> V
     """
     no_out("jnp.ptp", out)
     x = value(a, "jnp.ptp", "a")
-    return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))  # type: ignore[no-any-return]
+    return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
 
 
 def _index_of_extreme(
@@ -381,7 +381,7 @@ def argmax(
     >>> jnp.argmax(jnp.array([1, 5, 3]))
     Array(1, dtype=int32)
     """
-    return _index_of_extreme(a, axis, out, bool(keepdims), "jnp.argmax", lax.argmax)  # type: ignore[no-any-return]
+    return _index_of_extreme(a, axis, out, bool(keepdims), "jnp.argmax", lax.argmax)
 
 
 @planned()
@@ -397,7 +397,7 @@ def argmin(
     >>> jnp.argmin(jnp.array([4, 5, 3]))
     Array(2, dtype=int32)
     """
-    return _index_of_extreme(a, axis, out, bool(keepdims), "jnp.argmin", lax.argmin)  # type: ignore[no-any-return]
+    return _index_of_extreme(a, axis, out, bool(keepdims), "jnp.argmin", lax.argmin)
 
 
 # ------------------------------------------------------------------------------- moments
@@ -537,7 +537,7 @@ def std(
     >>> jnp.std(jnp.array([1., 3.]))
     Array(1., dtype=float32)
     """
-    return lax.sqrt(  # type: ignore[no-any-return]
+    return lax.sqrt(
         _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction, "jnp.std")
     )
 

@@ -88,7 +88,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> V
     Array([1, 2], dtype=int32)
     """
     x = value(a, "jnp.flatnonzero", "a")
-    return nonzero(lax.reshape(x, (x.size,)), size=size, fill_value=fill_value)[0]  # type: ignore[no-any-return]
+    return nonzero(lax.reshape(x, (x.size,)), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Value:
@@ -102,9 +102,9 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Valu
     x = value(a, "jnp.argwhere", "a")
     if not x.ndim:
         rows = nonzero(lax.reshape(x, (1,)), size=size, fill_value=fill_value)[0].shape[0]
-        return lax.full((rows, 0), int_dtype().type(0))  # type: ignore[no-any-return]
+        return lax.full((rows, 0), int_dtype().type(0))
     columns = nonzero(x, size=size, fill_value=fill_value)
-    return lax.concatenate([lax.expand_dims(c, (1,)) for c in columns], 1)  # type: ignore[no-any-return]
+    return lax.concatenate([lax.expand_dims(c, (1,)) for c in columns], 1)
 
 
 # ---------------------------------------------------------------------- sorted positions
@@ -148,10 +148,10 @@ def searchsorted(
     n = table.shape[0]
     dtype = int_dtype()
     if n == 0:
-        return lax.full(x.shape, dtype.type(0))  # type: ignore[no-any-return]
+        return lax.full(x.shape, dtype.type(0))
     if method == "compare_all":
-        return _by_comparing(table, x, side, dtype)  # type: ignore[no-any-return]
-    return lax.convert_element_type(_by_halving(table, x, side), dtype)  # type: ignore[no-any-return]
+        return _by_comparing(table, x, side, dtype)
+    return lax.convert_element_type(_by_halving(table, x, side), dtype)
 
 
 def _by_comparing(table: Value, x: Value, side: str, dtype: Any) -> Any:
@@ -206,7 +206,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         return rising
     falling = lax.sub(np.int32(n), searchsorted(lax.rev(edges, (0,)), v, side))
     rises = lax.le(edges[0], edges[-1])
-    return lax.select(rises, rising, falling)  # type: ignore[no-any-return]
+    return lax.select(rises, rising, falling)
 
 
 def isin(
@@ -227,7 +227,7 @@ def isin(
     x, tests = [value(q, name) for q in promote_dtypes(name, element, test_elements)]
     tests = lax.reshape(tests, (tests.size,))
     if not tests.size:
-        return lax.full(x.shape, np.bool_(invert))  # type: ignore[no-any-return]
+        return lax.full(x.shape, np.bool_(invert))
     if x.size * tests.size <= 1 << 16 or method == "compare_all":
         shape = (*x.shape, tests.shape[0])
         wide = lax.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
@@ -237,7 +237,7 @@ def isin(
     else:
         table = lax.sort(tests)
         found = lax.eq(AtIndex(table, searchsorted(table, x)).get(mode="clip"), x)
-    return lax.bitwise_not(found) if invert else found  # type: ignore[no-any-return]
+    return lax.bitwise_not(found) if invert else found
 
 
 def interp(
@@ -278,14 +278,14 @@ def interp(
     slope = lax.select(flat, number(gap, 0), (at - low) / lax.select(flat, number(gap, 1), gap))
     result = base + slope * rise
     if period is not None:
-        return result  # type: ignore[no-any-return]
+        return result
     if left != "extrapolate" if isinstance(left, str) else True:
         edge = heights[0] if left is None else to(operand(left, name), result.dtype, False, name)
         result = lax.select(lax.lt(at, knots[0]), edge, result)
     if right != "extrapolate" if isinstance(right, str) else True:
         edge = heights[-1] if right is None else to(operand(right, name), result.dtype, False, name)
         result = lax.select(lax.gt(at, knots[-1]), edge, result)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 # ------------------------------------------------------------------------------ counting
@@ -330,7 +330,7 @@ def bincount(
                 f"{call(name)}: {describe(v)} needs as many weights, got {describe(ones)}"
             )
         blank = lax.full((length,), ones.dtype.type(0))
-    return AtIndex(blank, places).add(ones, mode="drop")  # type: ignore[no-any-return]
+    return AtIndex(blank, places).add(ones, mode="drop")
 
 
 def histogram_bin_edges(
@@ -365,7 +365,7 @@ def histogram_bin_edges(
         lax.select(point, lax.sub(low, half), low),
         lax.select(point, lax.add(high, half), high),
     )
-    return linspace(low, high, int(bins) + 1, dtype=x.dtype)  # type: ignore[no-any-return]
+    return linspace(low, high, int(bins) + 1, dtype=x.dtype)
 
 
 def histogram(
@@ -384,12 +384,13 @@ def histogram(
     w = lax.full(x.shape, x.dtype.type(1))
     if weights is not None:
         x, w = [value(v, name) for v in promote_floats(name, x, weights)]
-    edges = histogram_bin_edges(x, bins, range)
+    edges: Any = histogram_bin_edges(x, bins, range)
     x, w = [lax.reshape(v, (v.size,)) for v in (x, w)]
     count = edges.shape[0] - 1
     place = searchsorted(edges, x, "right")
     place = lax.select(lax.eq(x, edges[-1]), number(place, count), place)
-    counts = bincount(place, w, length=count + 1)[1:]
+    counts: Any = bincount(place, w, length=count + 1)
+    counts = counts[1:]
     if density:
         total = lax.reduce_sum(counts, (0,))
         widths = edges[1:] - edges[:-1]

@@ -86,15 +86,14 @@ def reshaped(
     if order == "F":
         backwards = tuple(reversed(range(x.ndim)))
         turned = lax.reshape(lax.transpose(x, backwards), extents[::-1])
-        return lax.transpose(turned, tuple(reversed(range(len(extents)))))  # type: ignore[no-any-return]
+        return lax.transpose(turned, tuple(reversed(range(len(extents)))))
     result = lax.reshape(x, extents)
-    return fresh_copy(result) if copy and result is x else result  # type: ignore[no-any-return]
+    return fresh_copy(result) if copy and result is x else result
 
 
 def _new_shape(x: Value, shape: Any, name: str) -> tuple[int, ...]:
-    if isinstance(shape, (list, tuple)):
-        extents = [static_int(n, name, "every extent of the shape") for n in shape]
-    elif isinstance(shape, (np.ndarray, Value)) and shape.ndim == 1:
+    vector = isinstance(shape, (np.ndarray, Value)) and shape.ndim == 1
+    if vector or isinstance(shape, (list, tuple)):
         extents = [static_int(n, name, "every extent of the shape") for n in shape]
     else:
         extents = [static_int(shape, name, "the shape")]
@@ -150,7 +149,7 @@ def expand_dims(a: Any, axis: Any) -> Value:
     x = value(a, "jnp.expand_dims", "a")
     count = len(axis) if isinstance(axis, (list, tuple)) else 1
     new = axes_argument(axis, x.ndim + count, "jnp.expand_dims")
-    return lax.expand_dims(x, new)  # type: ignore[no-any-return]
+    return lax.expand_dims(x, new)
 
 
 @planned()
@@ -174,7 +173,7 @@ def squeeze(a: Any, axis: Any = None) -> Value:
                 f"{call('jnp.squeeze')}: axis {i} of {x.aval.long_name()} has extent"
                 f" {x.shape[i]}, only axes of extent 1 can go"
             )
-    return lax.squeeze(x, axes)  # type: ignore[no-any-return]
+    return lax.squeeze(x, axes)
 
 
 def atleast_1d(*arys: Any) -> Any:
@@ -253,7 +252,7 @@ def transposed(x: Value, axes: Any, name: str) -> Value:
                 f"{name}: axes must name each of the {x.ndim} axes of"
                 f" {x.aval.long_name()} once, got {tuple(axes)}"
             )
-    return lax.transpose(x, order)  # type: ignore[no-any-return]
+    return lax.transpose(x, order)
 
 
 permute_dims = transpose
@@ -279,7 +278,7 @@ def matrix_transpose(x: Any, /) -> Value:
 def swapped(x: Value, first: int, second: int) -> Value:
     order = list(range(x.ndim))
     order[first], order[second] = order[second], order[first]
-    return lax.transpose(x, tuple(order))  # type: ignore[no-any-return]
+    return lax.transpose(x, tuple(order))
 
 
 @planned()
@@ -317,7 +316,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Value:
     order = [i for i in range(x.ndim) if i not in old]
     for position, axis in sorted(zip(new, old)):
         order.insert(position, axis)
-    return lax.transpose(x, tuple(order))  # type: ignore[no-any-return]
+    return lax.transpose(x, tuple(order))
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Value:
@@ -349,7 +348,7 @@ def broadcast_to(array: Any, shape: Any) -> Value:
     """
     x = value(array, "jnp.broadcast_to", "array")
     extents = shape_argument(shape, "jnp.broadcast_to")
-    return spread(x, extents, call("jnp.broadcast_to"))  # type: ignore[no-any-return]
+    return spread(x, extents, call("jnp.broadcast_to"))
 
 
 def broadcast_arrays(*args: Any) -> list[Value]:
@@ -376,7 +375,7 @@ def flip(m: Any, axis: Any = None) -> Value:
     Array([2, 1, 0], dtype=int32)
     """
     x = value(m, "jnp.flip", "m")
-    return lax.rev(x, axes_argument(axis, x.ndim, "jnp.flip"))  # type: ignore[no-any-return]
+    return lax.rev(x, axes_argument(axis, x.ndim, "jnp.flip"))
 
 
 def flipud(m: Any) -> Value:
@@ -387,7 +386,7 @@ def flipud(m: Any) -> Value:
     Array([2, 1, 0], dtype=int32)
     """
     x = value(m, "jnp.flipud", "m")
-    return lax.rev(x, (axis_argument(0, x.ndim, "jnp.flipud"),))  # type: ignore[no-any-return]
+    return lax.rev(x, (axis_argument(0, x.ndim, "jnp.flipud"),))
 
 
 def fliplr(m: Any) -> Value:
@@ -399,7 +398,7 @@ def fliplr(m: Any) -> Value:
            [3, 2]], dtype=int32)
     """
     x = value(m, "jnp.fliplr", "m")
-    return lax.rev(x, (axis_argument(1, x.ndim, "jnp.fliplr"),))  # type: ignore[no-any-return]
+    return lax.rev(x, (axis_argument(1, x.ndim, "jnp.fliplr"),))
 
 
 @planned()
@@ -419,11 +418,11 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     first, second = pair
     turns = static_int(k, name, "k") % 4
     if turns == 2:
-        return lax.rev(x, (first, second))  # type: ignore[no-any-return]
+        return lax.rev(x, (first, second))
     if turns == 1:
         return swapped(lax.rev(x, (second,)), first, second)
     if turns == 3:
-        return lax.rev(swapped(x, first, second), (second,))  # type: ignore[no-any-return]
+        return lax.rev(swapped(x, first, second), (second,))
     return x
 
 
@@ -442,7 +441,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Value:
     x = value(a, name, "a")
     if axis is None:
         flat = lax.reshape(x, (x.size,))
-        return lax.reshape(roll(flat, shift, 0), x.shape)  # type: ignore[no-any-return]
+        return lax.reshape(roll(flat, shift, 0), x.shape)
     axes = [axis] if not isinstance(axis, (list, tuple)) else list(axis)
     axes = [axis_argument(i, x.ndim, name) for i in axes]
     for i, by in zip(axes, _shifts(shift, len(axes), name)):
@@ -498,10 +497,10 @@ def resize(a: Any, new_shape: Any) -> Value:
     if x.size == 0:
         if total:
             raise ValueError("jnp.resize: an empty array cannot fill a shape")
-        return lax.reshape(flat, extents)  # type: ignore[no-any-return]
+        return lax.reshape(flat, extents)
     copies = -(-total // x.size)
     if copies > 1:
         flat = lax.concatenate([flat] * copies, 0)
-    return lax.reshape(lax.slice(flat, (0,), (total,)), extents)  # type: ignore[no-any-return]
+    return lax.reshape(lax.slice(flat, (0,), (total,)), extents)
 
 

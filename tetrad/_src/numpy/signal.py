@@ -49,8 +49,8 @@ def convolve(
     x, y = _vectors(a, v, "jnp.convolve")
     result = convolved(x, y, mode, "jnp.convolve")
     if preferred_element_type is None:
-        return result  # type: ignore[no-any-return]
-    return lax.convert_element_type(  # type: ignore[no-any-return]
+        return result
+    return lax.convert_element_type(
         result, dtype_argument(preferred_element_type, "jnp.convolve")
     )
 
@@ -77,7 +77,7 @@ def correlate(
         # The shorter vector slides over the longer one; then the order is turned.
         x, y = y, x
     result = convolved(x, lax.rev(y, (0,)), mode, "jnp.correlate")
-    return lax.rev(result, (0,)) if backwards else result  # type: ignore[no-any-return]
+    return lax.rev(result, (0,)) if backwards else result
 
 
 def convolved(x: Value, y: Value, mode: str, name: str) -> Any:
@@ -119,7 +119,7 @@ def _window(points: np.ndarray) -> Value:
     return convert.device_array(points.astype(float_dtype("jnp")), False)
 
 
-def bartlett(M: int) -> Value:  # noqa: N803
+def bartlett(M: int) -> Value:
     """The triangular window 1 - |2i / (M - 1) - 1| of M points.
 
     >>> import tetrad.numpy as jnp
@@ -129,7 +129,7 @@ def bartlett(M: int) -> Value:  # noqa: N803
     return _window(np.bartlett(static_int(M, "jnp.bartlett", "M")))
 
 
-def blackman(M: int) -> Value:  # noqa: N803
+def blackman(M: int) -> Value:
     """The Blackman window 0.42 - 0.5 cos(2πi / (M - 1)) + 0.08 cos(4πi / (M - 1)).
 
     >>> import tetrad.numpy as jnp
@@ -139,7 +139,7 @@ def blackman(M: int) -> Value:  # noqa: N803
     return _window(np.blackman(static_int(M, "jnp.blackman", "M")))
 
 
-def hamming(M: int) -> Value:  # noqa: N803
+def hamming(M: int) -> Value:
     """The Hamming window 0.54 - 0.46 cos(2πi / (M - 1)) of M points.
 
     >>> import tetrad.numpy as jnp
@@ -149,7 +149,7 @@ def hamming(M: int) -> Value:  # noqa: N803
     return _window(np.hamming(static_int(M, "jnp.hamming", "M")))
 
 
-def hanning(M: int) -> Value:  # noqa: N803
+def hanning(M: int) -> Value:
     """The Hann window 0.5 - 0.5 cos(2πi / (M - 1)) of M points.
 
     >>> import tetrad.numpy as jnp
@@ -159,7 +159,7 @@ def hanning(M: int) -> Value:  # noqa: N803
     return _window(np.hanning(static_int(M, "jnp.hanning", "M")))
 
 
-def kaiser(M: int, beta: Any) -> Value:  # noqa: N803
+def kaiser(M: int, beta: Any) -> Value:
     """The Kaiser window I₀(β √(1 - (2i / (M - 1) - 1)²)) / I₀(β) of M points.
 
     `beta` must be known when the program is built.

@@ -83,7 +83,7 @@ def cov(
     product = lax.dot_general(weighted, other, (((1,), (1,)), ((), ())))
     result = product / divisor
     gone = [i for i, n in enumerate(result.shape) if n == 1]
-    return lax.squeeze(result, gone)  # type: ignore[no-any-return]
+    return lax.squeeze(result, gone)
 
 
 def _real_dtype(x: Value) -> Any:
@@ -109,8 +109,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Value:
     c = c / spread[:, None] / spread[None, :]  # type: ignore[operator]
     if c.aval.kind == "c":
         parts = [lax.clamp(number(p, -1), p, number(p, 1)) for p in (lax.real(c), lax.imag(c))]
-        return lax.complex(*parts)  # type: ignore[no-any-return]
-    return lax.clamp(number(c, -1), c, number(c, 1))  # type: ignore[no-any-return]
+        return lax.complex(*parts)
+    return lax.clamp(number(c, -1), c, number(c, 1))
 
 
 def histogramdd(
@@ -140,12 +140,14 @@ def histogramdd(
         raise ValueError(f"{name}: bins and range must have one entry for each of {axes} axes")
     flat: Any = lax.full((count,), np.int32(0))
     inside: Any = lax.full((count,), np.bool_(True))
-    edges, shape = [], []
+    edges: list[Any] = []
+    shape = []
     for i, (b, r) in enumerate(zip(per_axis, ranges)):
         column = x[:, i]
-        edge = histogram_bin_edges(column, b, r)
+        edge: Any = histogram_bin_edges(column, b, r)
         n = edge.shape[0] - 1
-        place = searchsorted(edge, column, "right") - 1
+        place: Any = searchsorted(edge, column, "right")
+        place = place - 1
         place = lax.select(lax.eq(column, edge[-1]), number(place, n - 1), place)
         inside = inside & (place >= 0) & (place < n)
         flat = flat * n + lax.clamp(number(place, 0), place, number(place, n - 1))
