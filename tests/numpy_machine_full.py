@@ -104,6 +104,8 @@ class FullTrace(NumpyTrace):
             return [_updated(op, arrays)]
         if op.kernel is not None:
             name, parameters = op.kernel(*[Aval(a.shape, a.dtype) for a in arrays])
+            if name not in KERNELS and op.expand is not None:
+                return None
             return KERNELS[name](arrays, avals, **parameters)
         if op.kind in (Kind.REARRANGE, Kind.REDUCE):
             stand_in = [a.update(dtype=plain(a.dtype)) for a in avals]

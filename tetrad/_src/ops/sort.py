@@ -183,6 +183,9 @@ class TopK(Op):
         descending = [rev(x, (self.axis,)) for x in ascending]
         return [slice_in_dim(x, 0, self.k, axis=self.axis) for x in descending]
 
+    def kernel(self, operand: Aval) -> tuple[str, dict[str, Any]]:
+        return "top_k", self.params
+
 
 # --------------------------------------------------------------------- public functions
 
