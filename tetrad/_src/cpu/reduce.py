@@ -19,6 +19,7 @@ from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import Fold, Loops
 from tetrad._src.cpu.scalar import Value
+from tetrad._src.util.memo import Cache
 
 UNROLL = 4  # independent accumulators along a row
 COLUMN_VECTORS = 4  # vectors side by side down columns
@@ -40,7 +41,7 @@ class MergeStates:
         return f"merge[{self.op!r}]"
 
 
-_merges: dict[Any, MergeStates] = {}
+_merges: Cache = Cache("folds of states", limit=4096)
 
 
 def merge_states(op: Any, types: tuple[str, ...]) -> MergeStates:
@@ -53,7 +54,7 @@ def merge_states(op: Any, types: tuple[str, ...]) -> MergeStates:
     return found
 
 
-_state_types: dict[Any, tuple[str, ...]] = {}
+_state_types: Cache = Cache("types of states", limit=4096)
 
 
 def state_types(fold: Fold) -> tuple[str, ...]:

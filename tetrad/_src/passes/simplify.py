@@ -14,12 +14,13 @@ from tetrad._src.core.bind import STATE
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.stage import restage
+from tetrad._src.util.memo import Cache
 
 RULES = ("scalar", "restride", "coordinates", "regions", "point", "step", "kernel")
 ROUNDS = 64  # expansions inside expansions
 
 NEVER, PERHAPS, ALWAYS = range(3)
-_improve: dict[Any, int] = {}  # of an operation, or the class of a call
+_improve: Cache = Cache("rewritable operations", limit=8192)
 
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
