@@ -369,6 +369,14 @@ def test_fusion_does_not_change_bits(shape, axes):
     np.testing.assert_array_equal(turned, alone)
 
 
+def test_folds_of_folds(monkeypatch):
+    """A fold so long that the states of its blocks are folded in blocks, too."""
+    monkeypatch.setattr("tetrad._src.passes.trees.BLOCK", 64)
+    x = sample(77_777)
+    check(lambda a: sh.reduce_sum(a, (0,)), [x], x.sum(dtype="f8"), tol=1e-4)
+    check(lambda a: reduce.argmax(a, 0, np.int32), [x], x.argmax())
+
+
 def test_stages_as_text():
     program = compiled(lambda a: sh.reduce_sum(ew.exp(a), (0,)), [sample(10)])
     for stage in ("jaxpr", "plan", "program", "loops", "llvm"):

@@ -446,8 +446,9 @@ def _point_write(low: _Lowering) -> PointWrite:
 
 
 def _lower_fold(
-    low: _Lowering, avals: Sequence[Any]
+    low: _Lowering, avals: Sequence[Any], taken: int = 0
 ) -> tuple[list[Launch], list[int]]:
+    """Launches of a fold. Its scratch memory is numbered from `taken` on."""
     kernel, launch = low.kernel, low.launch
     axes = kernel.reductions[0].axes
     form = trees.tree(kernel.space, axes)
@@ -463,7 +464,7 @@ def _lower_fold(
     launch.work = ns * low.size
     low.common_words(avals)
     split = form.blocks > 1 or (rows and not form.kept)
-    scratch, states = _fold_words(low, folds, form, split)
+    scratch, states = _fold_words(low, folds, form, taken)
     words = launch.words
     words.extend(kept)
     words.extend(folded)
@@ -490,7 +491,10 @@ def _lower_fold(
     )
     launches = [launch]
     if form.blocks > 1:
-        launches += _merge_launches(kernel, folds, form, by_output, states)
+        merging = _merging(kernel, folds, form, by_output, states)
+        after, more = _lower_fold(_Lowering(merging), (), taken + len(scratch))
+        launches += after
+        scratch += more
     return launches, scratch
 
 
@@ -524,7 +528,7 @@ def _folds(kernel: Kernel) -> tuple[Fold, ...]:
 
 
 def _fold_words(
-    low: _Lowering, folds: tuple[Fold, ...], form: trees.Tree, split: bool
+    low: _Lowering, folds: tuple[Fold, ...], form: trees.Tree, taken: int
 ) -> tuple[list[int], list[list[int]]]:
     """Pointers of results and of stored states; the scratch memory for these."""
     launch = low.launch
@@ -536,8 +540,8 @@ def _fold_words(
         numbers = []
         for type in state_types(fold):
             if form.blocks > 1:
-                numbers.append(len(scratch))
-                launch.pointer(SCRATCH, len(scratch), 0)
+                numbers.append(taken + len(scratch))
+                launch.pointer(SCRATCH, numbers[-1], 0)
                 scratch.append(form.blocks * form.outputs * SIZE[type])
             else:
                 launch.words.append(0)
@@ -545,13 +549,13 @@ def _fold_words(
     return scratch, states
 
 
-def _merge_launches(
+def _merging(
     kernel: Kernel,
     folds: tuple[Fold, ...],
     form: trees.Tree,
     by_output: bool,
     states: list[list[int]],
-) -> list[Launch]:
+) -> Kernel:
     """The second fold, over the states of blocks."""
     if by_output:
         space, axes = (form.outputs, form.blocks), (1,)
@@ -569,10 +573,4 @@ def _merge_launches(
         )
     merging.wide = kernel.wide
     merging.cost = kernel.cost
-    launches, more = _lower_fold(_Lowering(merging), ())
-    if more:
-        raise NotImplementedError(
-            "a reduction of more than 10^8 elements to few results; reduce one axis"
-            " at a time"
-        )
-    return launches
+    return merging
