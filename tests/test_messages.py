@@ -12,6 +12,7 @@ To accept changed messages, run with UPDATE_GOLDEN=1 and read the difference.
 from __future__ import annotations
 
 import difflib
+import gc
 import linecache
 import os
 import pathlib
@@ -25,6 +26,7 @@ import pytest
 import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import errors, lax, random
+from tetrad._src.ops.families import Unary
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "messages.txt"
 PACKAGE = os.path.dirname(jax.__file__) + os.sep
@@ -1200,3 +1202,97 @@ def test_message(case: Mistake, golden: dict[str, str]) -> None:
     assert got == wanted, "\n".join(
         difflib.unified_diff(wanted.splitlines(), got.splitlines(), lineterm="")
     )
+
+
+# -------------------------------------------------------------------------- late errors
+
+
+class Riddle(Unary):
+    """An operation that no compiler can make code for."""
+
+    @staticmethod
+    def scalar(block: Any, x: Any) -> Any:
+        raise NotImplementedError("riddles have no code")
+
+
+riddle = Riddle()
+
+
+def told_of(run: Any) -> Told:
+    with pytest.raises(Exception) as caught:
+        run()
+    error = caught.value
+    shown = traceback.extract_tb(error.__traceback__)
+    return Told(error, [f for f in shown if "pytest" not in f.filename])
+
+
+def line_in(told: Told, words: str) -> None:
+    """Asserts that the message names this file and shows the line with `words`."""
+    text = message(told.error)
+    assert os.path.basename(__file__) in text
+    assert words in text, text
+
+
+def test_what_fails_at_the_flush_names_the_line_that_was_recorded() -> None:
+    x = jnp.ones(3)
+    y = riddle(x + 1)
+    z = y * 2
+    told = told_of(lambda: np.asarray(z))
+    assert isinstance(told.error, NotImplementedError)
+    line_in(told, "y = riddle(x + 1)")
+    assert len(told.ours) <= 2
+    # And again, when it is asked for again.
+    line_in(told_of(lambda: z.tolist()), "y = riddle(x + 1)")
+
+
+def test_what_fails_alone_names_the_line() -> None:
+    x = jax.block_until_ready(jnp.ones(3))
+    y = riddle(x)
+    line_in(told_of(y.block_until_ready), "y = riddle(x)")
+
+
+def test_what_fails_inside_of_jit_names_the_line() -> None:
+    @jax.jit
+    def f(x: Any) -> Any:
+        return riddle(x) + 1
+
+    line_in(told_of(lambda: np.asarray(f(jnp.ones(3)))), "return riddle(x) + 1")
+
+
+def test_a_failure_stays_with_what_depends_on_it() -> None:
+    x = jnp.arange(3.0)
+    wrong = riddle(x)
+    after = x + 1
+    both = after + wrong
+    told_of(lambda: np.asarray(wrong))
+    assert after.tolist() == [1, 2, 3] and x.tolist() == [0, 1, 2]
+    told_of(lambda: np.asarray(both))
+    fresh = after * 2
+    assert fresh.tolist() == [2, 4, 6]
+    told_of(lambda: (both + fresh).tolist())
+    assert (fresh + after).tolist() == [3, 6, 9]
+
+
+def test_out_of_memory_names_the_line_and_leaves_others_alone() -> None:
+    x = jnp.arange(3.0)
+    huge = jnp.ones(10**12) * x[0]
+    after = x + 1
+    told = told_of(huge.block_until_ready)
+    assert isinstance(told.error, errors.OutOfMemoryError)
+    line_in(told, "TiB")
+    assert len(told.ours) <= 2
+    assert after.tolist() == [1, 2, 3]
+
+
+def test_arrays_of_a_failed_recording_are_let_go() -> None:
+    device = jax.devices()[0]
+    gc.collect()
+    before = device.memory_stats()["bytes_in_use"]
+    x = jax.block_until_ready(jnp.ones(1000))
+    y = riddle(x)
+    try:
+        y.block_until_ready()
+    except NotImplementedError:
+        pass
+    del x, y
+    assert device.memory_stats()["bytes_in_use"] == before

@@ -16,6 +16,7 @@ from typing import Any
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var
 from tetrad._src.runtime import counts
 from tetrad._src.runtime.array import Array, Deleted, deleted
+from tetrad._src.util.frames import line_of, source_line
 from tetrad._src.util.memo import Cache
 
 epoch = 0  # marks the nodes that the running flush needs
@@ -172,7 +173,7 @@ def alone(entry: Any, x: Array) -> Alone:
     order += [i for i, v in enumerate(by_value) if v]
     jaxpr = Jaxpr([ins[i] for i in order], [Eqn(entry.op, ins, outs)], outs)
     mask = tuple([by_value[i] for i in order])
-    executable = device.backend.compile(jaxpr, mask)
+    executable = _compiled(jaxpr, mask, device, x.where)
     note(x.where, jaxpr, time.perf_counter() - started, executable)
     return Alone(executable, device.backend)
 
@@ -211,10 +212,44 @@ def _compile(
     started = time.perf_counter()
     jaxpr, where = close(nodes, leaves, outs)
     by_value = (False,) * len(leaves) + (True,) * len(scalars)
-    executable = device.backend.compile(jaxpr, by_value)
+    executable = _compiled(jaxpr, by_value, device)
     seconds = time.perf_counter() - started
     note(where, jaxpr, seconds, executable)
     return executable
+
+
+def _compiled(
+    jaxpr: Jaxpr, by_value: tuple[bool, ...], device: Any, where: Any = None
+) -> Any:
+    """What the backend makes of a jaxpr; an error is told where it was recorded."""
+    try:
+        return device.backend.compile(jaxpr, by_value)
+    except Exception as problem:
+        place = where or _culprit(jaxpr, device, type(problem))
+        if place is not None:
+            location = line_of(place)
+            line = source_line(location.file, location.line)
+            problem.add_note(f"recorded at {location}" + (f": {line}" if line else ""))
+        raise
+
+
+def _culprit(jaxpr: Jaxpr, device: Any, kind: type[Exception]) -> Any:
+    """The line of the operation that does not compile even alone."""
+    for eqn in jaxpr.eqns:
+        inner = [_culprit(j, device, kind) for j in eqn.op.jaxprs()]
+        found = next((place for place in inner if place is not None), None)
+        if found is not None:
+            return found
+        ins = [Var(a.aval) for a in eqn.ins]
+        outs = [Var(v.aval) for v in eqn.outs]
+        single = Jaxpr(ins, [Eqn(eqn.op, ins, outs)], outs)
+        try:
+            device.backend.compile(single, (False,) * len(ins))
+        except kind:
+            return eqn.where
+        except Exception:
+            continue
+    return None
 
 
 def note(where: Any, jaxpr: Jaxpr, seconds: float, executable: Any) -> None:

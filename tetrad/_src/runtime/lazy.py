@@ -490,13 +490,20 @@ def force(x: Array) -> Any:
     """The buffer of a pending array, after submitting what it needs."""
     while x.buffer is None:
         tape = x.tape
-        if tape is None or (_busy and _lock_is_mine()):
+        if _busy and _lock_is_mine():
             raise RuntimeError(
                 "an array was read while its own recording was being submitted (from a"
                 " destructor or a weak reference callback)"
             )
-        if len(tape.nodes) != 1 or not _run_alone(tape, x):
-            flush(tape)
+        if tape is None:
+            _compute_alone(x)
+            continue
+        try:
+            if len(tape.nodes) != 1 or not _run_alone(tape, x):
+                flush(tape)
+        except Exception:
+            # Perhaps it was something else on the tape that failed.
+            _detach(tape)
     if type(x.buffer) is Deleted:
         raise deleted(x)
     return x.buffer
@@ -569,16 +576,14 @@ def flush(tape: Tape | None = None) -> None:
     with _lock:
         if _busy or not tape.nodes:
             return
-        if len(_all_tapes) > 1:
-            _flush_foreign(tape)
-        snapshot = tape.nodes[:]
         try:
+            if len(_all_tapes) > 1 or _failures:
+                _flush_foreign(tape)
+            snapshot = tape.nodes[:]
             with _Closing(snapshot):
                 _flush(snapshot)
-        except MemoryError:
-            raise  # the tape stays; a retry may find memory
-        except Exception as problem:
-            _abandon(snapshot, tape, problem)
+        except Exception:
+            _detach(tape)
             raise
         del tape.nodes[: len(snapshot)]
         tape.load = 0
@@ -590,13 +595,21 @@ def flush(tape: Tape | None = None) -> None:
 
 
 def _flush_foreign(tape: Tape) -> None:
-    """Submits the tapes of other threads on which this one depends."""
+    """Submits the tapes of other threads on which this one depends, and computes what
+    it needs of recordings that failed.
+    """
     others = {
         arg.tape
         for node in tape.nodes[:]
         for arg in node.args
         if type(arg) is Array and arg.buffer is None and arg.tape is not tape
     }
+    if None in others:
+        for node in tape.nodes[:]:
+            for arg in node.args:
+                if type(arg) is Array and arg.buffer is None and arg.tape is None:
+                    force(arg)
+        others.remove(None)
     for other in others:
         flush(other)
 
@@ -671,15 +684,66 @@ def flush_all() -> None:
         flush(tape)
 
 
-def _abandon(snapshot: list[Array], tape: Tape, problem: Exception) -> None:
-    """After an error that a retry would meet again: the recording is given up."""
-    del tape.nodes[: len(snapshot)]
-    tape.load = 0
-    why = f"never computed, because its program failed: {problem}"
-    for node in snapshot:
-        if node.buffer is None:
-            node.buffer = Deleted(why)
-            node.args = ()
+# --------------------------------------------------------------------------- failures
+
+_failures = 0  # recordings that could not be submitted as a whole
+
+
+def _detach(tape: Tape) -> None:
+    """After an error: takes what is recorded off the tape.
+
+    Which operation failed, or asked for too much memory, is unknown here. The nodes
+    still know how they are computed: each is computed alone when it is asked for, so
+    that the error stays with the arrays that depend on its cause.
+    """
+    global _failures
+    with _lock:
+        for node in tape.nodes:
+            node.tape = None
+            if node.buffer is not None:
+                node.args = ()
+                node.entry = None
+        _failures += bool(tape.nodes)
+        tape.nodes.clear()
+        tape.load = 0
+        tape.cut = CUT
+        tape.period = 0
+
+
+def _compute_alone(x: Array) -> None:
+    """Computes a detached node, and nothing but what it needs."""
+    with _lock:
+        nodes = _needed(x)
+        with _Closing(nodes):
+            device = x.placement.device
+            execute.submit(nodes, [x], device, donated=(), all_needed=True)
+    x.args = ()
+    x.entry = None
+
+
+def _needed(x: Array) -> list[Array]:
+    """The pending nodes that `x` is computed from, in order, and `x`."""
+    order: list[Array] = []
+    done: set[int] = set()
+    stack = [x]
+    while stack:
+        node = stack[-1]
+        waiting = []
+        for arg in node.args:
+            if type(arg) is not Array or arg.buffer is not None or id(arg) in done:
+                continue
+            if arg.tape is None:
+                waiting.append(arg)
+            else:
+                force(arg)
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        if id(node) not in done:
+            done.add(id(node))
+            order.append(node)
+    return order
 
 
 # -------------------------------------------------------------------- host and devices

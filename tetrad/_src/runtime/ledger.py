@@ -97,9 +97,10 @@ def out_of_memory(
     )
     limit = "" if ledger.limit == UNLIMITED else f" of {human(ledger.limit)} allowed"
     place = format_where(line)
+    fills = f"\nWhat fills the device:\n{table}\n" if rows else " "
     return errors.OutOfMemoryError(
         f"{device} cannot give {human(nbytes)} more for the array made at {place}:"
-        f" {human(ledger.now)}{limit} are in use.\nWhat fills the device:\n{table}\n"
+        f" {human(ledger.now)}{limit} are in use.{fills}"
         "Free arrays that you no longer need (del), or work on smaller pieces."
     )
 
