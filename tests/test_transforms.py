@@ -243,6 +243,54 @@ def test_eager_lanes_are_not_concrete():
         jax.vmap(lambda x: x if x > 0 else -x)(X)
 
 
+# ----------------------------------------------------------------------- named axes
+
+
+def over_axis(f, x, **options):
+    return jax.vmap(f, axis_name="i", **options)(x)
+
+
+def test_collectives_against_whole_arrays():
+    whole = np.asarray(X)
+    close(over_axis(lambda x: x / lax.psum(x, "i"), X), whole / whole.sum())
+    close(over_axis(lambda x: lax.pmean(x, "i"), X, out_axes=None), whole.mean())
+    close(over_axis(lambda x: lax.pmax(x, "i"), X, out_axes=None), whole.max())
+    close(over_axis(lambda x: lax.pmin(x, "i"), X, out_axes=None), whole.min())
+    close(over_axis(lambda x: lax.psum(1, "i"), X), np.full(4, 4))
+    close(
+        over_axis(lambda x: lax.axis_index("i") * lax.axis_size("i"), X),
+        np.arange(4) * 4,
+    )
+    close(over_axis(lambda x: lax.all_gather(x, "i"), X), np.tile(whole, (4, 1)))
+    ring = [(i, (i + 1) % 4) for i in range(4)]
+    close(over_axis(lambda x: lax.ppermute(x, "i", ring), X), np.roll(whole, 1))
+    close(over_axis(lambda x: lax.ppermute(x, "i", [(0, 2)]), X), [0, 0, whole[0], 0])
+    rows = sample(4, 4)
+    close(over_axis(lambda x: lax.psum_scatter(x, "i"), rows), np.asarray(rows).sum(0))
+    close(over_axis(lambda x: lax.all_to_all(x, "i", 0, 0), rows), rows.T)
+    both = jax.vmap(
+        lambda x: jax.vmap(lambda y: lax.psum(x * y, ("i", "j")), axis_name="j")(X),
+        axis_name="i",
+    )(X)
+    close(both, np.full((4, 4), whole.sum() ** 2), 1e-4)
+
+
+@pytest.mark.parametrize("wrap", [lambda g: g, jax.jit, jax.checkpoint])
+def test_derivatives_of_collectives(wrap):
+    g = wrap(lambda x: lax.psum(jnp.sin(x), "i") * x)
+    total = lambda x: jnp.sum(over_axis(g, x))
+    plain = lambda x: jnp.sum(jnp.sum(jnp.sin(x)) * x)
+    close(jax.grad(total)(X), jax.grad(plain)(X))
+    close(jax.jit(jax.grad(total))(X), jax.grad(plain)(X))
+    inside = over_axis(jax.grad(g), X)
+    close(inside, np.cos(X) * np.sum(X) + np.sum(np.sin(X)))
+
+
+def test_names_that_nobody_maps():
+    with pytest.raises(NameError, match="no axis is named 'j' .the axes here are i."):
+        over_axis(lambda x: lax.psum(x, "j"), X)
+
+
 # ----------------------------------------------------------------------- compositions
 
 

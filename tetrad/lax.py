@@ -4,6 +4,19 @@ Stricter than `tetrad.numpy`: dtypes must agree, and shapes too unless an operan
 scalar.
 """
 
+# Collectives: across the lanes of a named axis
+from tetrad._src.control.collectives import all_gather as all_gather
+from tetrad._src.control.collectives import all_to_all as all_to_all
+from tetrad._src.control.collectives import axis_index as axis_index
+from tetrad._src.control.collectives import axis_size as axis_size
+from tetrad._src.control.collectives import pmax as pmax
+from tetrad._src.control.collectives import pmean as pmean
+from tetrad._src.control.collectives import pmin as pmin
+from tetrad._src.control.collectives import ppermute as ppermute
+from tetrad._src.control.collectives import pshuffle as pshuffle
+from tetrad._src.control.collectives import psum as psum
+from tetrad._src.control.collectives import psum_scatter as psum_scatter
+
 # Arithmetic
 from tetrad._src.ops.complex import abs as abs
 from tetrad._src.ops.arithmetic import add as add
