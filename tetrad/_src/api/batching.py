@@ -61,27 +61,9 @@ def vmap(
     >>> jax.vmap(jnp.dot)(jnp.ones((3, 2)), jnp.ones((3, 2))).tolist()
     [2.0, 2.0, 2.0]
     """
-    if not callable(fun):
-        raise TypeError(
-            f"vmap takes a function, got {shortened(fun)} of type {type(fun).__name__}."
-            " Write vmap(f)(x), not vmap(f(x))."
-        )
-    if spmd_axis_name is not None:
-        raise NotImplementedError(
-            "vmap(spmd_axis_name=...) is not available: leave it out, and say where"
-            " results live with device_put"
-        )
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    _check_axes("in_axes", in_axes)
-    if not isinstance(in_axes, (tuple, int, np.integer)) and in_axes is not None:
-        raise TypeError(
-            "vmap: in_axes must be an int, None, or a tuple with one entry an argument,"
-            f" got {shortened(in_axes)} of type {type(in_axes).__name__}. For one"
-            f" argument that is a {type(in_axes).__name__}, write"
-            f" in_axes=({shortened(in_axes)},)."
-        )
-    _check_axes("out_axes", out_axes)
+    _check_options(fun, in_axes, out_axes, spmd_axis_name)
     options = _Options(fun, in_axes, out_axes, axis_name, axis_size)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -103,6 +85,28 @@ def vmap(
         return flat.out_tree.unflatten(results)
 
     return wraps_of(fun)(frames.hide_frames(mapped))
+
+
+def _check_options(fun: Any, in_axes: Any, out_axes: Any, spmd_axis_name: Any) -> None:
+    if not callable(fun):
+        raise TypeError(
+            f"vmap takes a function, got {shortened(fun)} of type {type(fun).__name__}."
+            " Write vmap(f)(x), not vmap(f(x))."
+        )
+    if spmd_axis_name is not None:
+        raise NotImplementedError(
+            "vmap(spmd_axis_name=...) is not available: leave it out, and say where"
+            " results live with device_put"
+        )
+    _check_axes("in_axes", in_axes)
+    if not isinstance(in_axes, (tuple, int, np.integer)) and in_axes is not None:
+        raise TypeError(
+            "vmap: in_axes must be an int, None, or a tuple with one entry an argument,"
+            f" got {shortened(in_axes)} of type {type(in_axes).__name__}. For one"
+            f" argument that is a {type(in_axes).__name__}, write"
+            f" in_axes=({shortened(in_axes)},)."
+        )
+    _check_axes("out_axes", out_axes)
 
 
 class _Options:

@@ -168,6 +168,15 @@ class JitFunction(TracedFunction):
         return len(self._traces.entries)
 
 
+def _check_available(**options: Any) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise NotImplementedError(
+                f"jit({option}=...) is not available: a program runs where its arguments"
+                " are, so move them with jax.device_put before the call"
+            )
+
+
 def _check_function(function: Any) -> None:
     if isinstance(function, (staticmethod, classmethod)):
         kind = type(function).__name__
@@ -228,20 +237,14 @@ def jit(
     >>> double(jnp.array([1.0, 2.0])).tolist()
     [2.0, 4.0]
     """
-    unavailable = {
-        "in_shardings": in_shardings,
-        "out_shardings": out_shardings,
-        "device": device,
-        "backend": backend,
-        "abstracted_axes": abstracted_axes,
-        "compiler_options": compiler_options,
-    }
-    for option, value in unavailable.items():
-        if value is not None:
-            raise NotImplementedError(
-                f"jit({option}=...) is not available: a program runs where its arguments"
-                " are, so move them with jax.device_put before the call"
-            )
+    _check_available(
+        in_shardings=in_shardings,
+        out_shardings=out_shardings,
+        device=device,
+        backend=backend,
+        abstracted_axes=abstracted_axes,
+        compiler_options=compiler_options,
+    )
 
     def decorate(function: Fun) -> JitFunction:
         _check_function(function)
