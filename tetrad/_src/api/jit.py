@@ -215,22 +215,18 @@ def jit(
 ) -> Any:
     """Compiles `fun` as one program for each kind of arguments it meets.
 
-    The function runs in Python once, on traced values, for each new combination of
-    structures, shapes, dtypes and static values; later calls run the program.
+    Python runs the function once for each new combination of structures, shapes, dtypes
+    and static values; later calls run the program.
 
     Args:
       fun: a function of pytrees. Without it `jit` is a decorator with options.
-      static_argnums: positional arguments that are Python values which select the
-        program; they need a hash. Text and functions are static in any case.
+      static_argnums: positional arguments whose values select the program; they need a
+        hash. Text and functions are static in any case.
       static_argnames: the same by name.
-      donate_argnums: positional arguments whose memory the results may take over; they
-        cannot be used afterwards.
+      donate_argnums: arguments whose memory the results take over; they are gone then.
       donate_argnames: the same by name.
       keep_unused: accepted because programs say it; arguments are never dropped.
-      inline: whether the function becomes part of the jaxpr of a surrounding function,
-        instead of a call in it.
-
-    Returns a function with the methods `lower`, `trace`, `eval_shape`, `clear_cache`.
+      inline: whether a surrounding jaxpr contains the equations instead of a call.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> double = jax.jit(lambda x: 2 * x)
