@@ -506,7 +506,7 @@ def _fold_tasks(
     if form.kind == trees.ROWS:
         launch.total = form.outputs * form.blocks
         if split:
-            segments = -(-form.length // form.segment)
+            segments = max(1, -(-form.length // form.segment))
             words.extend((form.run, form.segment, segments, form.blocks))
             words.extend((form.blocks, 1) if by_output else (1, form.outputs))
         return min(form.run, form.rows) * min(form.segment, form.length)
