@@ -137,7 +137,7 @@ def test_bernoulli_and_categorical():
         (lambda: random.split(jnp.ones(2)), TypeError),
         (lambda: random.normal(random.split(random.key(0))), ValueError),
         (lambda: random.PRNGKey(1.5), TypeError),
-        (lambda: random.uniform(random.key(0), (2.5,)), ValueError),
+        (lambda: random.uniform(random.key(0), (2.5,)), TypeError),
         (lambda: random.uniform(random.key(0), (-1,)), ValueError),
         (lambda: random.uniform(random.key(0), (3,), "int32"), ValueError),
         (lambda: random.randint(random.key(0), (3,), 0, 1.5), TypeError),
@@ -146,7 +146,7 @@ def test_bernoulli_and_categorical():
     ],
 )
 def test_wrong_calls(call, error):
-    with pytest.raises(error, match="jax.random"):
+    with pytest.raises(error, match="random\\."):
         call()
 
 

@@ -189,7 +189,7 @@ def logsumexp(
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> jax.nn.logsumexp(jnp.array([1000.0, 1000.0]))
-    Array(1000.6931, dtype=float32)
+    Array(1000.6932, dtype=float32)
     """
     a = _float(a, "logsumexp")
     if b is not None:
