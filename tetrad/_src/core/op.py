@@ -34,6 +34,25 @@ class Kind(enum.Enum):
     CALL = "call"  # holds jaxprs or functions
 
 
+class Flow(enum.Enum):
+    """How a CALL operation runs the jaxprs that it holds.
+
+    BRANCH  `branches[index](*args)` for operands (index:i32[], *args); the index is in
+            range, and all branches have the same types.
+    WHILE   operands (*cond_consts, *body_consts, *init), jaxprs (cond, body), fields
+            `cond_nconsts` and `body_nconsts`: while cond(*cond_consts, *carry) gives
+            true, carry = body(*body_consts, *carry); the results are the last carry.
+    SCAN    operands (*consts, *init, *xs), jaxprs (body,), fields `length`, `reverse`,
+            `num_consts`, `num_carry`: for each i, from the end if `reverse`,
+            (*carry, *y) = body(*consts, *carry, *x[i]); the results are the last carry,
+            then the ys, stacked at their places.
+    """
+
+    BRANCH = "branch"
+    WHILE = "while"
+    SCAN = "scan"
+
+
 class Primitive(type):
     """The metaclass of operations: interns instances, answers as JAX's primitive."""
 
@@ -120,6 +139,7 @@ class Op(metaclass=Primitive):
 
     # -- facts ---------------------------------------------------------------
     kind: ClassVar[Kind] = Kind.OPAQUE
+    flow: ClassVar[Flow | None] = None  # CALL: how the jaxprs are run; None is once
     name: ClassVar[str] = "op"
     multiple: ClassVar[bool] = False  # returns a list
     accepts: ClassVar[str] = "fcuibK"  # aval kinds, for every operand
