@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""What users call that needs both towers: jit, grad, vmap, devices, the command line."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Operations that hold jaxprs or functions: calls, checkpoints, custom rules, loops."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""The CPU backend: LLVM text from plans, machine code, threads and memory."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""The other backends: StableHLO text, compiled and run by PJRT plugins."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Libraries on arrays: random numbers and functions of neural networks."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""NumPy's functions, methods and indexing, in terms of operations."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Operations: one class states typing, derivatives, batching and code of each."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Devices, ledgers, arrays, and the recorder that submits their work."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Everything a user can look at: memory, compilations, the stages of a program."""

@@ -1,1 +1,1 @@
-"""See docs/architecture.md."""
+"""Interpreters of operations: JVP, batching, linearisation, transposition."""
