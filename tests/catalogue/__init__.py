@@ -3,6 +3,7 @@
 `row.py` says what a row is. The other files hold the rows, by topic.
 """
 
+from catalogue.collectives import ROWS as COLLECTIVES
 from catalogue.elementwise import ROWS as ELEMENTWISE
 from catalogue.folds import ROWS as FOLDS
 from catalogue.indexing import ROWS as INDEXING
@@ -19,6 +20,7 @@ ROWS: list[Row] = [
     *FOLDS,
     *PRODUCTS,
     *INDEXING,
+    *COLLECTIVES,
     *NUMPY_ELEMENTWISE,
     *NUMPY_ARRAYS,
     *NETWORKS,

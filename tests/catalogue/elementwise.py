@@ -16,6 +16,7 @@ from catalogue.row import (
     Arg,
     Bad,
     Row,
+    FAST_EXTREMA,
     dtype_of,
     fixed,
     is_inexact,
@@ -24,6 +25,7 @@ from catalogue.row import (
     whole,
 )
 
+BRANCH = "JAX has a slope where there is no value, and the wrong branch"
 NOT_IN_JAX = "values jit vmap grad backend"
 INEXACT = FLOATS + COMPLEX
 F32 = np.zeros((2, 3), np.float32)
@@ -73,7 +75,7 @@ TRANSCENDENTAL = [
     unary("tanh", np.tanh, -1.4, 1.4, errors=NOT_INT),
     unary("asinh", np.arcsinh, -0.9, 0.9, errors=NOT_INT),
     unary("acosh", np.arccosh, 1.2, 4, errors=NOT_INT, broken={
-        "jax grad": "JAX has a slope where there is no value, and the wrong branch"}),
+        "jax grad": BRANCH}),
     unary("atanh", np.arctanh, -0.9, 0.9, errors=NOT_INT),
     unary("sqrt", np.sqrt, 0.1, 4, errors=NOT_INT),
     unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.1, 4, errors=NOT_INT),
@@ -81,8 +83,7 @@ TRANSCENDENTAL = [
     binary("atan2", np.arctan2, real(0.2, 3), real(0.2, 3), FLOATS),
     # exp(y log x) magnifies the rounding of y log x by its size.
     binary("pow", np.power, real(0.2, 3), real(-2, 2), INEXACT,
-           ulp={"complex64": 32, "complex128": 32},
-           broken={"jax grad": "JAX has NaN for the slope of the constant x ** 0 at 0"}),
+           ulp={"complex64": 32, "complex128": 32}),
     Row("lax.pow", np.power, (real(-2, 2), whole(0, 4)), id="whole"),
     # The products of halves are rounded one by one, as in JAX.
     *[
@@ -139,10 +140,11 @@ ARITHMETIC = [
     unary("sign", sign, 0.3, 3, REALS),
     # The derivative is taken to be 0, as for real numbers and as in JAX.
     unary("sign", sign, 0.3, 3, COMPLEX, id="complex", tests="values jit vmap oracle"),
-    binary("max", np.maximum, dtypes=EVERYTHING, edges=True),
-    binary("min", np.minimum, dtypes=EVERYTHING, edges=True),
+    binary("max", np.maximum, dtypes=EVERYTHING, broken=FAST_EXTREMA),
+    binary("min", np.minimum, dtypes=EVERYTHING, broken=FAST_EXTREMA),
     Row("lax.clamp", clamp, (real(-2, -1), real(-3, 3), real(1, 2)), elementwise=True,
-        dtypes=REALS, errors=(Bad(TypeError, "dtypes", (F32, I32, F32)),)),
+        dtypes=REALS, errors=(Bad(TypeError, "dtypes", (F32, I32, F32)),),
+        broken=FAST_EXTREMA),
     Row("lax.clamp", clamp, (real(-2, -1, shape=()), real(-3, 3), real(1, 2, shape=())),
         id="scalars", broken={"jax grad": "JAX fails: cases of different shapes"}),
     unary("floor", np.floor, dtypes=FLOATS, errors=NOT_INT),

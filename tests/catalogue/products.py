@@ -55,5 +55,5 @@ ROWS = [
     Row("lax.dot_general", lambda x, y: x @ y, (positive(3, 5), positive(5, 4)),
         params=general(((1,), (0,))) | {"preferred_element_type": np.float32},
         dtypes=("float16", "bfloat16"), out="float32", ulp=64, bits=False,
-        id="preferred"),
+        id="preferred", tests="values jit vmap backend oracle"),
 ]  # fmt: skip

@@ -27,6 +27,9 @@ EVERYTHING = NUMBERS + BOOL
 
 DOUBLE = {"float64", "complex128", "int64", "uint64"}  # exist only with x64 on
 
+# What `Row.broken` says of minima and maxima on a PJRT plugin.
+FAST_EXTREMA = {"plugin values": "XLA's CPU compiler drops NaN unless told not to"}
+
 WIDER = {"float16": np.float64, "bfloat16": np.float64, "float32": np.float64,
          "float64": np.longdouble, "complex64": np.complex128,
          "complex128": np.clongdouble}  # fmt: skip
@@ -244,10 +247,12 @@ class Row:
         return chosen
 
     def smooth_dtypes(self) -> list[str]:
-        """The dtypes for derivatives."""
-        if not any(arg.smooth for arg in self.args) or "grad" not in self.tests:
+        """The dtypes for derivatives: the widest of their kinds."""
+        smooth = any(arg.smooth and not arg.dtype for arg in self.args)
+        if not smooth or "grad" not in self.tests:
             return []
-        return [d for d in ("float64", "complex128") if d in self.dtypes]
+        kinds = {"float64": FLOATS, "complex128": COMPLEX}
+        return [wide for wide, kind in kinds.items() if set(kind) & set(self.dtypes)]
 
 
 @functools.cache

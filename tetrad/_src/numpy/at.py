@@ -7,6 +7,7 @@ bool mask becomes a choice between old and new. Everything else is a scatter.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -449,7 +450,10 @@ def _scattered(
     numbers = lax.ScatterDimensionNumbers(tuple(window), tuple(inserted), tuple(axes))
     indices = index_vectors(columns, shape)
     op_mode = lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode
-    return scatter(numbers, *promises, op_mode)(x, indices, v)
+    is_sorted, unique = promises
+    # One index vector, or one for each step of a span, never names an element twice.
+    unique = unique or math.prod(together) <= 1
+    return scatter(numbers, is_sorted, unique, op_mode)(x, indices, v)
 
 
 def _backwards(index: Index, kinds: list[str]) -> list[int]:

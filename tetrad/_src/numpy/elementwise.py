@@ -13,6 +13,7 @@ import numpy as np
 
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.numpy import lax
+from tetrad._src.numpy.axes import static_int
 from tetrad._src.numpy.convert import operand
 from tetrad._src.numpy.promote import (
     call,
@@ -153,7 +154,7 @@ def zero_like(x: Any) -> Any:
 def number(x: Any, value: Any) -> Any:
     """The number `value` in the dtype of `x`, as an operand beside it."""
     aval = aval_of(x)
-    return to(value, aval.dtype, aval.weak_type, "jnp")
+    return to(value, aval.dtype, aval.weak_type, "a NumPy function")
 
 
 def _is_zero(y: Any) -> Any:
@@ -454,7 +455,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """
     no_out("jnp.round", out)
     x = operand(a, "jnp.round", "a")
-    decimals = decimals.__index__()
+    decimals = static_int(decimals, "jnp.round", "decimals")
+    if not -400 <= decimals <= 400:  # beyond the exponents of all floats
+        raise ValueError(f"jnp.round: decimals={decimals} is out of range (-400 to 400)")
     if kind_of(x) in "iub":
         if decimals < 0:
             raise NotImplementedError(
@@ -483,11 +486,13 @@ minimum = Binary(
 )
 
 
-def _ignoring_nan(pick: Any) -> Any:
+def _ignoring_nan(pick: Any, wins: Any) -> Any:
     def compute(x: Any, y: Any) -> Any:
-        if kind_of(x) not in "fc":
-            return pick(x, y)
+        if kind_of(x) in "f":
+            return lax.select(lax.bitwise_or(wins(x, y), _is_nan(y)), x, y)
         best = pick(x, y)
+        if kind_of(x) not in "c":
+            return best
         best = lax.select(_is_nan(y), x, best)
         return lax.select(_is_nan(x), y, best)
 
@@ -499,12 +504,12 @@ def _is_nan(x: Any) -> Any:
 
 
 fmax = Binary(
-    "fmax", _ignoring_nan(lax.max),
+    "fmax", _ignoring_nan(lax.max, lax.gt),
     "The larger of x1 and x2, ignoring NaN where the other is a number.",
     "fmax(1., jnp.nan)", "Array(1., dtype=float32, weak_type=True)",
 )
 fmin = Binary(
-    "fmin", _ignoring_nan(lax.min),
+    "fmin", _ignoring_nan(lax.min, lax.lt),
     "The smaller of x1 and x2, ignoring NaN where the other is a number.",
     "fmin(1., jnp.nan)", "Array(1., dtype=float32, weak_type=True)",
 )

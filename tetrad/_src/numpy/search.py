@@ -40,13 +40,14 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         return _places(x, name)
     count = static_int(size, name, "size")
     mask = lax.reshape(lax.convert_element_type(as_bool(x), np.bool_), (x.size,))
-    flat = true_places(mask, count)
-    missing = lax.lt(flat, np.int32(0))
+    flat = lax.convert_element_type(true_places(mask, count), int_dtype())
+    missing = lax.lt(flat, number(flat, 0))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.ndim
     result = []
     for part, fill in zip(_unraveled(flat, x.shape), fills):
         filler = to(operand(0 if fill is None else fill, name), part.dtype, False, name)
-        result.append(lax.select(missing, filler, part))
+        chosen = lax.select(missing, filler, part)
+        result.append(lax.convert_element_type(chosen, int_dtype()))
     return tuple(result)
 
 
@@ -146,15 +147,14 @@ def searchsorted(
     if sorter is not None:
         table = table[value(sorter, name, "sorter")]
     n = table.shape[0]
-    dtype = int_dtype()
     if n == 0:
-        return lax.full(x.shape, dtype.type(0))
+        return lax.full(x.shape, np.int32(0))
     if method == "compare_all":
-        return _by_comparing(table, x, side, dtype)
-    return lax.convert_element_type(_by_halving(table, x, side), dtype)
+        return _by_comparing(table, x, side)
+    return _by_halving(table, x, side)
 
 
-def _by_comparing(table: Value, x: Value, side: str, dtype: Any) -> Any:
+def _by_comparing(table: Value, x: Value, side: str) -> Any:
     shape = (*x.shape, table.shape[0])
     wide_x = lax.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
     wide_table = lax.broadcast_in_dim(table, shape, (x.ndim,))
@@ -162,7 +162,7 @@ def _by_comparing(table: Value, x: Value, side: str, dtype: Any) -> Any:
         counts = _before(wide_table, wide_x)
     else:
         counts = lax.bitwise_not(_before(wide_x, wide_table))
-    return lax.reduce_sum(lax.convert_element_type(counts, dtype), (x.ndim,))
+    return lax.reduce_sum(lax.convert_element_type(counts, np.int32), (x.ndim,))
 
 
 def _by_halving(table: Value, x: Value, side: str) -> Any:
@@ -204,7 +204,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     n = edges.shape[0]
     if n < 2:
         return rising
-    falling = lax.sub(np.int32(n), searchsorted(lax.rev(edges, (0,)), v, side))
+    above = searchsorted(lax.rev(edges, (0,)), v, side)
+    falling = lax.sub(number(above, n), above)
     rises = lax.le(edges[0], edges[-1])
     return lax.select(rises, rising, falling)
 

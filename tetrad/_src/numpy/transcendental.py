@@ -167,11 +167,13 @@ hypot = _two(
 def _logaddexp(x: Any, y: Any) -> Any:
     if aval_of(x).kind == "c":
         return _complex_logaddexp(x, y)
-    large = lax.max(x, y)
-    gap = lax.sub(x, y)
+    # One comparison decides both, so that the slopes at x = y add up to 1/2 each.
+    first = lax.ge(x, y)
+    large, small = lax.select(first, x, y), lax.select(first, y, x)
+    gap = lax.sub(small, large)
     # Both infinite: the gap is NaN and the sum is what is wanted.
     undefined = lax.ne(gap, gap)
-    correction = lax.log1p(lax.exp(lax.neg(lax.abs(_defined(gap, undefined)))))
+    correction = lax.log1p(lax.exp(_defined(gap, undefined)))
     return lax.select(undefined, lax.add(x, y), lax.add(large, correction))
 
 
@@ -272,4 +274,4 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     last = lax.sub(y, lax.mul(third, number(y, 2)))
     for step in (third, third, last):
         x = lax.mul(x, lax.exp2(step))
-    return x
+    return lax.convert_element_type(x, aval_of(x).dtype)
