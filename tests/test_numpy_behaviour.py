@@ -146,6 +146,23 @@ def test_integer_powers_of_integers():
     np.testing.assert_array_equal(jnp.asarray(base) ** jnp.asarray(power), base**power)
 
 
+def test_keys_are_indexed_joined_and_compared_but_not_added():
+    keys = jax.random.split(jax.random.key(0), 4)
+    assert keys[0].shape == ()
+    assert keys[jnp.array([0, 2])].shape == (2,)
+    assert jnp.stack([keys, keys]).shape == (2, 4)
+    assert keys.at[0].set(keys[1]).shape == (4,)
+    assert jnp.zeros_like(keys).dtype == keys.dtype
+    np.testing.assert_array_equal(keys == keys[0], [True, False, False, False])
+    for wrong in (
+        lambda: keys + 1,
+        lambda: jnp.sum(keys),
+        lambda: keys.astype(int),
+    ):
+        with pytest.raises((TypeError, ValueError), match="random keys"):
+            wrong()
+
+
 # ---------------------------------------------------------------------------------- errors
 
 

@@ -57,6 +57,18 @@ def static_advice(x: Any) -> str:
     return f'make `{name}` static: jax.jit({function}, static_argnames="{name}")'
 
 
+def listed(x: Any, name: str, argument: str) -> list[Any]:
+    """The elements of a sequence that a function takes as one argument."""
+    try:
+        return list(x)
+    except TypeError:
+        shown = repr(x) if len(repr(x)) <= 40 else "…"
+        raise TypeError(
+            f"{name}: {argument} must be a list or a tuple, got {shown} of type"
+            f" {type(x).__name__}"
+        ) from None
+
+
 def shape_argument(shape: Any, name: str) -> Shape:
     """A shape: an int, or a sequence of ints, none negative."""
     vector = isinstance(shape, (Value, np.ndarray)) and shape.ndim == 1

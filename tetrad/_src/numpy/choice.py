@@ -10,7 +10,7 @@ import numpy as np
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.at import AtIndex
-from tetrad._src.numpy.axes import axis_argument
+from tetrad._src.numpy.axes import axis_argument, listed
 from tetrad._src.numpy.convert import describe, operand, operands, value
 from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.elementwise import maximum, minimum, no_out, number
@@ -98,6 +98,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     Array([ 0, -1, -2,  9], dtype=int32)
     """
     name = "jnp.select"
+    condlist, choicelist = [
+        listed(given, name, argument)
+        for given, argument in ((condlist, "condlist"), (choicelist, "choicelist"))
+    ]
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(
             f"{name}: {len(condlist)} conditions and {len(choicelist)} choices; there"
@@ -125,8 +129,8 @@ def piecewise(
     v = value(x, name, "x")
     if isinstance(condlist, (Value, np.ndarray)):
         condlist = [condlist] if condlist.ndim == v.ndim else [*condlist]  # type: ignore[misc]
-    masks = list(condlist)
-    functions = list(funclist)
+    masks = listed(condlist, name, "condlist")
+    functions = listed(funclist, name, "funclist")
     if len(functions) == len(masks) + 1:
         result = _piece(functions.pop(), v, args, kw)
     elif len(functions) == len(masks):
@@ -163,7 +167,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     index = value(a, name, "a")
     if isinstance(choices, (Value, np.ndarray)):
         choices = [choices[i] for i in range(choices.shape[0])]  # type: ignore[index]
-    options = promote(name, *choices)
+    options = promote(name, *listed(choices, name, "choices"))
     shape = broadcast_shapes(index.shape, *[aval_of(c).shape for c in options])
     n = len(options)
     if mode == "raise":

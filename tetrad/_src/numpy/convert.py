@@ -95,6 +95,7 @@ def value(x: Any, name: str, argument: str = "") -> Any:
     if isinstance(x, Value):
         return x
     aval = aval_of(x)
+    dtypes.check_narrowing(x, aval.dtype, f"{name}: the Python integer")
     return device_array(np.asarray(x, aval.dtype), aval.weak_type)
 
 
@@ -107,17 +108,18 @@ def array_like(x: Any) -> bool:
 
 
 def _not_an_array(x: Any, name: str, argument: str) -> str:
-    where = f" ({argument})" if argument else ""
+    which = argument if " " in argument else f"argument `{argument}`"
+    which = which if argument else "the argument"
     if isinstance(x, (list, tuple)):
         return (
-            f"{name} takes arrays and numbers, not a {type(x).__name__}{where}: write"
+            f"{name}: {which} is a {type(x).__name__}, not an array: write"
             f" jnp.array({_shortened(x)}), so that the copy to the device is visible"
         )
     if x is None:
-        return f"{name} takes arrays and numbers, got None{where}"
+        return f"{name}: {which} is None, not an array or a number"
     return (
-        f"{name} takes arrays and numbers, got {_shortened(x)} of type"
-        f" {type(x).__name__}{where}"
+        f"{name}: {which} is {_shortened(x)} of type {type(x).__name__}, not an array or"
+        " a number"
     )
 
 
@@ -140,6 +142,8 @@ def describe(x: Any) -> str:
 
 def host_scalar(x: np.generic, name: str) -> Any:
     """A NumPy scalar in the width that arrays have now."""
+    if x.dtype.kind in "OSUMm" or x.dtype.names:
+        raise TypeError(_no_such_dtype(np.asarray(x), name))
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if dtype == x.dtype:
         return x
@@ -185,6 +189,11 @@ def number_as(x: Any, dtype: Any, weak: bool, name: str) -> Any:
     then no program is specialised on its type.
     """
     kind = dtypes.kind(dtype)
+    if kind not in _TYPE:
+        raise TypeError(
+            f"{name}: random keys are no numbers; jax.random.key_data(key) gives the"
+            " numbers behind them"
+        )
     plain = type(x) in _PLAIN
     if kind in "iu" and plain and type(x) is not bool:
         dtypes.check_narrowing(x, dtype, f"{name}: the Python integer")

@@ -125,6 +125,8 @@ def _like(
     x = operand(a, name, "argument 0")
     aval = aval_of(x)
     extents = aval.shape if shape is None else shape_argument(shape, name)
+    if aval.kind == "K" and dtype is None:
+        return on_device(_blank_keys(extents, fill, name), device)
     weak = aval.weak_type and dtype is None
     found = dtypes.canonicalize_dtype(aval.dtype) if dtype is None else dtype
     found = dtype_argument(found, name)
@@ -135,6 +137,12 @@ def _like(
         fill, found, name
     )
     return on_device(spread(fill, extents, name), device)
+
+
+def _blank_keys(shape: tuple[int, ...], fill: Any, name: str) -> Any:
+    if fill != 0:
+        raise TypeError(f"{name}: random keys are no numbers, so {fill!r} is none")
+    return lax.random_wrap(lax.full((*shape, 2), np.uint32(0)))
 
 
 def _cast(x: Any, dtype: Any, name: str) -> Any:
@@ -236,8 +244,9 @@ def arange(
     """
     name = "jnp.arange"
     if stop is None:
-        if type(start) is int and start >= 0 and step is dtype is device is None:
-            return STATE.trace.process(lax.Iota(int_dtype(), (start,), 0), ())
+        if type(start) in (int, float) and start >= 0 and step is dtype is device is None:
+            found = int_dtype() if type(start) is int else float_dtype("jnp.arange")
+            return STATE.trace.process(lax.Iota(found, (math.ceil(start),), 0), ())
         start, stop = 0, start
     first = _concrete(start, name, "start")
     last = _concrete(stop, name, "stop")
@@ -466,7 +475,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
     Array([[1., 0.],
            [1., 1.]], dtype=float32)
     """
-    found = float_dtype("jnp.tri", dtype)
+    found = float_dtype("jnp.tri", np.float32 if dtype is None else dtype)
     shape = shape_argument((N, N if M is None else M), "jnp.tri")
     rows, columns = _rows_and_columns(shape, static_int(k, "jnp.tri", "k"))
     return lax.convert_element_type(lax.ge(rows, columns), found)

@@ -208,6 +208,8 @@ def trim_zeros(filt: Any, trim: str = "fb") -> Value:
         raise errors.ConcretizationTypeError(
             f"jnp.trim_zeros: the length of the result depends on the traced {describe(x)}"
         )
+    if not isinstance(trim, str):
+        raise TypeError(f'jnp.trim_zeros: trim must be "f", "b" or "fb", got {trim!r}')
     places = np.flatnonzero(np.asarray(x))
     if not places.size:
         return x[:0]

@@ -96,4 +96,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> V
     """
     if isinstance(x, Value):
         return on_device(x, device)
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(
+            f"jnp.from_dlpack: an array of another library is needed, got"
+            f" {type(x).__name__}; jnp.array makes arrays of numbers and lists"
+        )
     return asarray(np.from_dlpack(x), device=device)

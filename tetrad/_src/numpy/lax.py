@@ -142,3 +142,5 @@ from tetrad._src.ops.cumulative import cummax as cummax
 from tetrad._src.ops.cumulative import cummin as cummin
 from tetrad._src.ops.cumulative import cumprod as cumprod
 from tetrad._src.ops.cumulative import cumsum as cumsum
+from tetrad._src.ops.random import random_unwrap as random_unwrap
+from tetrad._src.ops.random import random_wrap as random_wrap

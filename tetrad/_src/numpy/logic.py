@@ -40,10 +40,27 @@ class Ordering(Binary):
         return super().anew(xs[0] if xs[0] is not x else x, y, name)
 
 
-equal = Binary(
+class Equality(Binary):
+    """Equal or not; random keys are equal if the words behind them are."""
+
+    def anew(self, x: Any, y: Any, name: str) -> Any:
+        if all(isinstance(v, Value) and v.aval.kind == "K" for v in (x, y)):
+            return self._of_keys(x, y, name)
+        return super().anew(x, y, name)
+
+    def _of_keys(self, x: Value, y: Value, name: str) -> Any:
+        x, y = promote(name, lax.random_unwrap(x), lax.random_unwrap(y))
+        words = self.compute(x, y)
+        last = (aval_of(words).ndim - 1,)
+        if isinstance(self.op, lax.Eq):
+            return lax.reduce_and(words, last)
+        return lax.reduce_or(words, last)
+
+
+equal = Equality(
     "equal", lax.Eq(), "Whether x1 = x2; NaN equals nothing.", "equal(1, 1)", TRUE
 )
-not_equal = Binary(
+not_equal = Equality(
     "not_equal", lax.Ne(), "Whether x1 ≠ x2; NaN differs from everything.",
     "not_equal(1, 1)", FALSE,
 )
@@ -391,7 +408,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     if aval_of(xs[0]).shape != aval_of(xs[1]).shape:
         return lax.full((), np.bool_(False))
     x, y = promote("jnp.array_equal", *xs)
-    same = lax.eq(x, y)
+    same = equal(x, y)
     if equal_nan:
         same = lax.bitwise_or(same, lax.bitwise_and(_nan(x), _nan(y)))
     return lax.convert_element_type(every(same), np.bool_)

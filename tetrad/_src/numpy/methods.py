@@ -333,6 +333,11 @@ def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
     if dtype is None:
         raise TypeError(f"{name}: give a dtype, such as jnp.float32")
     found = dtype_argument(dtype, name)
+    if x.aval.kind == "K" and not isinstance(found, dtypes.KeyDtype):
+        raise TypeError(
+            f"{name}: random keys do not convert to {found}; jax.random.key_data(key)"
+            " gives the numbers behind them"
+        )
     if x.aval.kind == "c" and not isinstance(found, dtypes.KeyDtype):
         if dtypes.kind(found) == "b":
             return logic.as_bool(x)

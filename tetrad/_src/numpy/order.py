@@ -10,7 +10,13 @@ import numpy as np
 from tetrad._src.core.bind import Tracer, Value, aval_of
 from tetrad._src.numpy import convert, lax
 from tetrad._src.numpy.at import AtIndex
-from tetrad._src.numpy.axes import axes_argument, axis_argument, others, static_int
+from tetrad._src.numpy.axes import (
+    axes_argument,
+    axis_argument,
+    listed,
+    others,
+    static_int,
+)
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
@@ -91,7 +97,7 @@ def lexsort(keys: Any, axis: int = -1) -> Value:
     Array([1, 0, 2], dtype=int32)
     """
     name = "jnp.lexsort"
-    arrays = [value(k, name) for k in keys]
+    arrays = [value(k, name) for k in listed(keys, name, "keys")]
     if not arrays:
         raise TypeError(f"{name}: there is no key to sort by")
     if any(k.shape != arrays[0].shape for k in arrays):
@@ -111,7 +117,10 @@ def sort_complex(a: Any) -> Value:
     Array([1.+0.j, 2.+0.j], dtype=complex64)
     """
     x = sort(value(a, "jnp.sort_complex", "a"))
-    return x if x.aval.kind == "c" else lax.convert_element_type(x, np.complex64)
+    if x.aval.kind == "c":
+        return x
+    wide = x.dtype.itemsize == 8
+    return lax.convert_element_type(x, np.complex128 if wide else np.complex64)
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Value:

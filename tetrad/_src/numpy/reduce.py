@@ -81,11 +81,18 @@ def with_initial(result: Any, initial: Any, combine: Any, name: str) -> Any:
     return combine(result, start)
 
 
+def _need_numbers(kind: str) -> None:
+    """Raises for dtypes that have no least and greatest value."""
+    if kind not in "iuf":
+        raise TypeError("random keys and complex numbers have no order")
+
+
 def bottom(dtype: Any) -> Any:
     """The least value of a dtype, as a scalar."""
     kind = dtypes.kind(dtype)
     if kind == "b":
         return np.bool_(False)
+    _need_numbers(kind)
     return dtype.type(-math.inf) if kind == "f" else dtype.type(dtypes.iinfo(dtype).min)
 
 
@@ -94,6 +101,7 @@ def top(dtype: Any) -> Any:
     kind = dtypes.kind(dtype)
     if kind == "b":
         return np.bool_(True)
+    _need_numbers(kind)
     return dtype.type(math.inf) if kind == "f" else dtype.type(dtypes.iinfo(dtype).max)
 
 
