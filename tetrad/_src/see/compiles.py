@@ -1,18 +1,48 @@
-"""`tetrad.see.compiles()`: what was compiled, for which line, and how long it took."""
+"""`tetrad.see.compiles()`: what was compiled, for which line, why, and how long it took.
+
+Two things are shown in the order in which they happened: functions under `jit` that
+were traced anew, with the argument that made it necessary, and programs that were
+compiled, of eager code and of `jit` alike.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from tetrad._src.api.tracing import on_compile
+from tetrad._src.control.signature import name_of
 from tetrad._src.runtime import execute
 from tetrad._src.util.frames import format_where
+
+
+class Traced(NamedTuple):
+    """A function that was traced, and why."""
+
+    after: int  # compilations before it
+    function: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{'':11}  traced {self.function}: {self.reason}"
+
+
+_traced: deque[Traced] = deque(maxlen=4096)
+
+
+def _note(function: Any, reason: str) -> None:
+    _traced.append(Traced(execute.compile_count, name_of(function), reason))
+
+
+on_compile.append(_note)
 
 
 class Compile:
     """One compilation."""
 
     def __init__(self, record: Any) -> None:
+        self.number: int = record.number
         self.where: str = format_where(record.where)
         self.equations: int = record.equations
         self.seconds: float = record.seconds
@@ -50,6 +80,12 @@ class Compiles:
         return end - self._start
 
     @property
+    def traced(self) -> list[Traced]:
+        """The functions under `jit` that were traced, and why."""
+        end = execute.compile_count if self._end is None else self._end
+        return [t for t in list(_traced) if self._start <= t.after <= end]
+
+    @property
     def kernels(self) -> int:
         """Machine-code kernels that were new; shapes do not make new ones."""
         return sum([c.kernels for c in self])
@@ -59,9 +95,15 @@ class Compiles:
         return sum([c.seconds for c in self])
 
     def __str__(self) -> str:
-        rows = [str(c) for c in self]
+        notes = self.traced
+        rows = []
+        for compiled in self:
+            while notes and notes[0].after < compiled.number:
+                rows.append(str(notes.pop(0)))
+            rows.append(str(compiled))
+        rows += map(str, notes)
         total = (
-            f"{len(rows)} programs, {self.kernels} new kernels,"
+            f"{len(self)} programs, {self.kernels} new kernels,"
             f" {self.seconds * 1e3:.0f} ms"
         )
         return "\n".join([*rows, total])
@@ -73,6 +115,14 @@ def compiles() -> Compiles:
     """The programs compiled in this process; as a context manager, in a block.
 
     Eager code and `jit` alike: each row names the user's line that asked, the number
-    of operations, the new machine-code kernels and the time.
+    of operations, the new machine-code kernels and the time. Functions that `jit` traced
+    stand between them with the reason: the argument that changed, from what to what.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> f = jax.jit(lambda x: x + 1)
+    >>> with jax.see.compiles() as seen:
+    ...     y = f(jnp.ones(3)), f(jnp.ones(4))
+    >>> seen.traced[1].reason
+    'argument `x` was float32[3], now float32[4]'
     """
     return Compiles()
