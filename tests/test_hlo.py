@@ -314,3 +314,416 @@ def test_other_elementwise_operations(device):
     want = on(jax.devices("cpu")[0], everything, x)
     for one, other in zip(got, want):
         assert_close(one, other, 64)
+
+
+# ---------------------------------------------------------------------------- structural
+
+
+def test_products_and_folds_of_small_types(device):
+    bits = np.random.default_rng(0).random((4, 5)) < 0.4
+    half = np.linspace(0, 1, 4096).astype(ml_dtypes.bfloat16)
+
+    def everything(x, h):
+        matmul = (((1,), (1,)), ((), ()))
+        return [
+            lax.dot_general(x, x, matmul),
+            lax.dot_general(x.astype("int8"), x.astype("int8"), matmul),
+            lax.dot_general(x.astype("float16"), x.astype("float16"), matmul),
+            lax.dot_general(
+                h[:20].reshape(4, 5),
+                h[:20].reshape(4, 5),
+                matmul,
+                preferred_element_type=np.float32,
+            ),
+            lax.reduce_sum(h, (0,)),
+            lax.reduce_prod(h[-64:], (0,)),
+            lax.reduce_max(h, (0,)),
+            lax.argmin(h, 0, "int8"),
+            lax.argmax(x, 1, "uint8"),
+            lax.reduce_or(x, (0, 1)),
+        ]
+
+    got = on(device, everything, bits, half)
+    want = on(jax.devices("cpu")[0], everything, bits, half)
+    for one, other in zip(got, want):
+        assert_close(one, other, 4)
+
+
+def test_first_nan_and_lowest_index_win(device):
+    x = np.array([[1, np.nan, 3, np.nan], [2, 5, 5, 1], [-np.inf] * 4], "f")
+    with on_plugin():
+        x = jnp.asarray(x)
+        np.testing.assert_array_equal(lax.argmax(x, 1, "int32"), [1, 1, 0])
+        np.testing.assert_array_equal(lax.argmin(x, 1, "int32"), [1, 3, 0])
+    del x
+
+
+def test_order_of_nan_zeros_and_complex_numbers(device):
+    x = np.array([3, np.nan, -0.0, 0.0, -np.inf, np.inf], "f")
+    z = np.array([2 + 1j, 1 + 5j, 2 - 1j, 1 + 4j], "complex64")
+    bits = np.array([True, False, True])
+
+    def everything(x, z, bits):
+        return [
+            lax.sort(x), lax.sort(z), lax.sort(bits), *lax.top_k(x, 3),
+            *lax.sort((x > 0, x, lax.iota("int32", 6)), num_keys=2),
+        ]  # fmt: skip
+
+    got = on(device, everything, x, z, bits)
+    want = on(jax.devices("cpu")[0], everything, x, z, bits)
+    for one, other in zip(got, want):
+        np.testing.assert_array_equal(one, other)
+        if one.dtype == np.float32:
+            np.testing.assert_array_equal(np.signbit(one), np.signbit(other))
+
+
+def test_empty_arrays_and_many_axes(device):
+    def everything(x, y):
+        return [
+            x + 1, x.sum(0), lax.concatenate([x, x], 0), jnp.sort(x), x.T @ x, x @ x.T,
+            x.reshape(4, 0, 2), lax.reduce_max(x, (1,)), y.sum((1, 3, 5)),
+            y.transpose(5, 4, 3, 2, 1, 0), y[::-1, ..., 1:], x.at[:].set(0),
+        ]  # fmt: skip
+
+    x, y = np.zeros((0, 3), "f"), np.arange(64.0, dtype="f").reshape((2,) * 6)
+    want = [
+        x, np.zeros(3), x, x, np.zeros((3, 3)), np.zeros((0, 0)),
+        np.zeros((4, 0, 2)), np.zeros(0), y.sum((1, 3, 5)), y.T, y[::-1, ..., 1:], x,
+    ]  # fmt: skip
+    for one, other in zip(on(device, everything, x, y), want):
+        np.testing.assert_array_equal(one, other)
+        assert one.shape == other.shape
+
+
+def test_random_numbers_are_those_of_the_cpu(device):
+    def everything(seed):
+        key = jax.random.key(seed)
+        one, two = jax.random.split(key)
+        return [
+            jax.random.key_data(one),
+            jax.random.key_data(jax.random.fold_in(two, 7)),
+            jax.random.bits(one, (5,), "uint8"),
+            jax.random.uniform(two, (4, 3)),
+            jax.random.randint(jax.random.fold_in(one, 1), (6,), -10, 10),
+            jax.random.permutation(jax.random.fold_in(one, 2), 9),
+        ]
+
+    seed = np.int32(42)
+    got, want = on(device, everything, seed), on(jax.devices("cpu")[0], everything, seed)
+    for one, other in zip(got, want):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_keys_travel(device):
+    key = jax.random.key(3)
+    there = jax.device_put(key, device)
+    assert there.device == device and there.dtype == key.dtype
+    back = jax.device_put(jax.random.split(there), jax.devices("cpu")[0])
+    np.testing.assert_array_equal(
+        jax.random.key_data(back), jax.random.key_data(jax.random.split(jax.random.clone(key)))
+    )
+    del there
+
+
+# ------------------------------------------------------------ arrays, programs, transforms
+
+
+def test_devices_and_transfers(device):
+    found = jax.devices(PLATFORM)
+    assert found[0] is device and device.platform == PLATFORM and device.device_kind
+    assert str(device) == "xla_cpu:0"
+    host = np.arange(12.0, dtype="f").reshape(3, 4)[:, ::2]
+    x = jax.device_put(host, device)
+    host[:] = 0
+    assert x.device == device and x.committed and x.is_ready() in (True, False)
+    np.testing.assert_array_equal(x, [[0, 2], [4, 6], [8, 10]])
+    view = np.asarray(x)
+    assert not view.flags.writeable
+    y = jax.device_put(x, jax.devices("cpu")[0])
+    assert y.device.platform == "cpu" and x.device == device
+    np.testing.assert_array_equal(y, x)
+    assert x.unsafe_buffer_pointer() and x.T.block_until_ready().shape == (2, 3)
+    for value in (np.float64(2.5), np.True_, np.uint8(200), 1 + 2j, ml_dtypes.bfloat16(0.5)):
+        assert np.asarray(jax.device_put(value, device)) == value
+    del x
+
+
+def test_committed_arrays_of_two_devices_do_not_mix(device):
+    x = jax.device_put(np.ones(2, "f"), device)
+    y = jax.device_put(np.ones(2, "f"), jax.devices("cpu")[0])
+    with pytest.raises(ValueError, match=r"xla_cpu:0 and cpu:0|cpu:0 and xla_cpu:0"):
+        x + y
+    z = x + jnp.ones(2)  # the uncommitted one follows
+    assert z.device == device
+    np.testing.assert_array_equal(z, [2, 2])
+
+
+def test_each_device_runs_its_own(device):
+    others = jax.devices(PLATFORM)[1:]
+    if not others:
+        pytest.skip("the plugin has one device")
+    f = jax.jit(lambda x: jnp.cumsum(x * 2).sum())
+    for other in [*others, device]:
+        x = jax.device_put(np.arange(5.0, dtype="f"), other)
+        assert f(x).device == other and float(f(x)) == 40
+        assert other.memory_stats()["bytes_in_use"] >= 20
+
+
+def test_recording_jit_grad_and_vmap(device):
+    def loss(w, x, y):
+        return jnp.mean((jnp.tanh(x @ w) - y) ** 2)
+
+    rng = np.random.default_rng(0)
+    w, x, y = rng.normal(size=(3, 2)), rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
+    w, x, y = w.astype("f"), x.astype("f"), y.astype("f")
+
+    def everything(w, x, y):
+        lanes = jax.vmap(jax.grad(loss), (None, 0, 0))(w, x[:, None], y[:, None])
+        return [
+            loss(w, x, y), jax.jit(loss)(w, x, y), jax.grad(loss)(w, x, y), lanes,
+            jax.jit(jax.value_and_grad(loss))(w, x, y),
+            jax.hessian(lambda x: jnp.sum(x**3))(x[0]),
+            jax.checkpoint(lambda w: loss(w, x, y))(w),
+        ]  # fmt: skip
+
+    got = on(device, everything, w, x, y)
+    want = on(jax.devices("cpu")[0], everything, w, x, y)
+    for one, other in zip(got, want):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+
+
+def test_python_numbers_are_arguments_of_one_program(device):
+    x = jax.device_put(np.ones(3, "f"), device)
+    np.asarray(x * 0 + 1)
+    before = len(device.backend._programs)
+    for i in range(20):
+        np.testing.assert_array_equal(x * i + 1.5, [i + 1.5] * 3)
+    assert len(device.backend._programs) <= before + 1
+
+
+def test_a_loop_without_reads_stays_small(device):
+    x = jax.device_put(np.zeros(1000, "f"), device)
+    for _ in range(500):
+        x = x + 1
+    assert float(x[0]) == 500
+    assert device.memory_stats()["peak_bytes_in_use"] < 10**6
+    del x
+
+
+def test_stages_as_text(device):
+    compiled = jax.jit(lambda x: jnp.sin(x) + 1).lower(
+        jax.ShapeDtypeStruct((2,), "float32")
+    )
+    assert "sin" in compiled.as_text()
+    program = device.backend.compile(jaxpr_of(lax.sin, (2,)), (False,))
+    assert "sin" in program.text("jaxpr")
+    assert "stablehlo.sine" in program.text("stablehlo")
+    with pytest.raises(ValueError, match="the stages are jaxpr, stablehlo"):
+        program.text("llvm")
+
+
+def test_threads_share_the_backend(device):
+    wrong = []
+
+    def work(seed):
+        x = jax.device_put(np.full(100, seed, "f"), device)
+        for i in range(20):
+            if float((x * i).sum()) != 100 * seed * i:
+                wrong.append((seed, i))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# -------------------------------------------------------------------------------- memory
+
+
+def test_ledger_counts_what_lives(device):
+    before = device.memory_stats()["bytes_in_use"]
+    x = jax.device_put(np.zeros((10, 100), "f"), device)
+    assert device.memory_stats()["bytes_in_use"] == before + 4000
+    y = (x + 1).block_until_ready()
+    assert device.memory_stats()["bytes_in_use"] == before + 8000
+    assert device.memory_stats()["peak_bytes_in_use"] >= before + 8000
+    lines = [line for line, _, _ in device.ledger.by_line()]
+    assert all("test_hlo.py" in line for line in lines), lines
+    del x
+    assert device.memory_stats()["bytes_in_use"] == before + 4000
+    y.delete()
+    assert device.memory_stats()["bytes_in_use"] == before
+    with pytest.raises(RuntimeError, match="deleted"):
+        y + 1
+
+
+def test_a_limit_holds_and_names_what_fills_the_device(device):
+    kept = jax.device_put(np.zeros(1000, "f"), device)
+    device.ledger.limit = device.ledger.now + 3000
+    try:
+        with pytest.raises(MemoryError, match=r"test_hlo\.py"):
+            jax.device_put(np.zeros(1000, "f"), device)
+        with pytest.raises(MemoryError, match="Free arrays"):
+            np.asarray(kept + 1)
+    finally:
+        device.ledger.limit = 1 << 62
+    np.testing.assert_array_equal(kept + 1, np.ones(1000))
+
+
+def test_what_the_plugin_cannot_give_is_a_memory_error(device):
+    with pytest.raises((MemoryError, RuntimeError), match=r"test_hlo\.py"):
+        huge = jax.device_put(np.zeros((1,), "f"), device)
+        jnp.broadcast_to(huge, (1 << 46,)).block_until_ready()
+
+
+def test_updates_of_an_owned_array_are_in_place(device):
+    x = jax.device_put(np.zeros(100_000, "f"), device)
+    x = x.at[0].set(1)
+    address = x.unsafe_buffer_pointer()
+    for i in range(1, 5):
+        x = x.at[i].set(i)
+        assert x.unsafe_buffer_pointer() == address
+    kept = x
+    x = x.at[0].set(7)
+    assert x.unsafe_buffer_pointer() != address
+    np.testing.assert_array_equal(kept[:5], [1, 1, 2, 3, 4])
+    np.testing.assert_array_equal(x[:5], [7, 1, 2, 3, 4])
+
+
+def test_donation(device):
+    step = jax.jit(lambda x, y: (x * 2 + y, y), donate_argnums=0)
+    x = jax.device_put(np.ones(100_000, "f"), device)
+    y = jax.device_put(np.ones(100_000, "f"), device)
+    address = x.unsafe_buffer_pointer()
+    new, _ = step(x, y)
+    assert new.unsafe_buffer_pointer() == address
+    assert x.is_deleted() and float(new[0]) == 3
+    assert device.memory_stats()["bytes_in_use"] <= 3 * 400_000 + 4096
+    with pytest.raises(RuntimeError, match="donated"):
+        x + 1
+
+
+def test_which_inputs_may_give_their_memory():
+    def update(x, y, v):
+        return lax.dynamic_update_slice(x, v, (0,))
+
+    jaxpr = jaxpr_of(update, (4,), (4,), (2,))
+    assert donations(jaxpr, (False, False, False)) == {0: 0}
+    assert donations(jaxpr_of(lambda x: lax.neg(x), (4,)), (False,)) == {}
+    assert donations(jaxpr_of(lambda x: x, (4,)), (False,)) == {}
+    text = emit(jaxpr, {0: 0})
+    assert "%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32}" in text
+
+
+# ------------------------------------------------------------------------------- mishaps
+
+
+def run(code, **env):
+    head = (
+        "import numpy as np, tetrad as jax, tetrad.numpy as jnp\n"
+        f"jax.register_pjrt_plugin('xla_cpu', {PATH!r})\n"
+        "device = jax.devices('xla_cpu')[0]\n"
+        "jax.config.update('jax_default_device', device)\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", head + code],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, **env},
+    )
+
+
+def test_a_program_that_fails_names_the_line(device):
+    backend = device.backend
+    text = "module @broken { func.func public @main() { nonsense } }"
+    old = sys.modules["tetrad._src.hlo.client"].emit
+    sys.modules["tetrad._src.hlo.client"].emit = lambda *args: text
+    try:
+        with pytest.raises(RuntimeError, match=r"xla_cpu could not compile what .*test_hlo"):
+            jax.device_put(np.float32(3), device).reshape(1, 1, 1, 1).block_until_ready()
+    finally:
+        sys.modules["tetrad._src.hlo.client"].emit = old
+    assert backend.devices()
+
+
+def test_a_file_that_is_no_plugin(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no PJRT plugin at"):
+        jax.register_pjrt_plugin("nothing", str(tmp_path / "missing.so"))
+    fake = tmp_path / "fake.so"
+    fake.write_bytes(b"no library")
+    jax.register_pjrt_plugin("fake", str(fake))
+    with pytest.raises(RuntimeError, match=r"platform 'fake': the PJRT plugin at .*fake.so"):
+        jax.devices("fake")
+
+
+def test_platforms_by_environment_and_in_words():
+    code = (
+        "assert jax.devices('other')[0].platform == 'other'\n"
+        "try:\n    jax.devices('gpu')\n"
+        "except RuntimeError as e:\n    print(e)\n"
+    )
+    done = run(code, PJRT_NAMES_AND_LIBRARY_PATHS=f"other:{PATH}")
+    for words in ("gpu", "cpu, xla_cpu, other", "jax_plugins.xla_cuda13", "pip install"):
+        assert words in done.stdout, (done.stdout, done.stderr)
+
+
+def test_exit_with_work_pending_is_quiet():
+    code = (
+        "x = jnp.ones((500, 500))\nkeep = []\n"
+        "for i in range(50):\n    x = x @ x / 500\n    keep.append(x.copy_to_host_async())\n"
+        "f = jax.jit(lambda x: x + 1); y = f(x); z = x * 3\nprint('fine')\n"
+    )
+    done = run(code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+
+
+def test_a_forked_child_says_what_to_do():
+    code = (
+        "import os, warnings\nwarnings.simplefilter('ignore')\n"
+        "x = jnp.ones(3); x.block_until_ready()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n        np.asarray(x)\n"
+        "    except RuntimeError as e:\n        print('spawn' in str(e), flush=True)\n"
+        "    cpu = jax.device_put(np.ones(2), jax.devices('cpu')[0])\n"
+        "    print(float((cpu + 1).sum()), flush=True)\n"
+        "    del x\n    os._exit(0)\n"
+        "os.waitpid(child, 0)\nprint(float(x.sum()))\n"
+    )
+    done = run(code)
+    assert (done.stdout, done.stderr) == ("True\n4.0\n3.0\n", "")
+
+
+def test_waiting_can_be_interrupted():
+    code = (
+        "import os, signal, threading, time\n"
+        "x = jnp.ones((1500, 1500))\nx.block_until_ready()\n"
+        "y = x\nfor i in range(12):\n    y = y @ x / 1500\n"
+        "y.copy_to_host_async()\n"
+        "started = time.perf_counter()\n"
+        "def interrupt():\n    time.sleep(0.3); os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt).start()\n"
+        "try:\n    y.block_until_ready()\n    print('done before')\n"
+        "except KeyboardInterrupt:\n    print(time.perf_counter() - started < 0.6)\n"
+        "print(float(x[0, 0]), float(y[0, 0]) > 0)\n"
+    )
+    done = run(code)
+    lines = done.stdout.splitlines()
+    assert lines[0] in ("True", "done before"), done.stderr
+    assert lines[1] == "1.0 True"
+
+
+def test_nothing_is_loaded_before_it_is_used():
+    code = (
+        "import sys, tetrad, tetrad.numpy as jnp\n"
+        f"tetrad.register_pjrt_plugin('xla_cpu', {PATH!r})\n"
+        "float(jnp.ones(3).sum())\n"
+        "print([m for m in sys.modules if 'pypjrt' in m or '_src.hlo' in m])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100
+    )
+    assert done.stdout.strip() == "[]", done.stderr

@@ -331,6 +331,7 @@ class PjrtBackend:
 
     def get(self, buffer: Buffer, aval: Aval) -> np.ndarray[Any, Any]:
         """A read-only host array with a copy of the buffer."""
+        self.check_open()
         buffer.wait()
         host = np.empty(aval.shape, types.host_dtype(aval.dtype))
         if host.size:
