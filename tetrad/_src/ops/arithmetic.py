@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -543,7 +544,7 @@ def pow(x: Operand, y: Operand) -> Any:
 
 
 def integer_pow(x: Operand, y: int) -> Any:
-    return IntegerPow(y.__index__())(check_operand(x, "integer_pow"))
+    return IntegerPow(operator.index(y))(check_operand(x, "integer_pow"))
 
 
 def reciprocal(x: Operand) -> Any:

@@ -8,6 +8,7 @@ Read the classes, each followed by its public functions.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -147,14 +148,14 @@ def slice_in_dim(
     shape = aval_of(operand).shape
     axis = check_axis(axis, len(shape), "slice_in_dim")
     n = shape[axis]
-    start = 0 if start_index is None else start_index.__index__()
-    limit = n if limit_index is None else limit_index.__index__()
+    start = 0 if start_index is None else operator.index(start_index)
+    limit = n if limit_index is None else operator.index(limit_index)
     starts = [0] * len(shape)
     limits = list(shape)
     steps = [1] * len(shape)
     starts[axis] = start + n if start < 0 else start
     limits[axis] = limit + n if limit < 0 else limit
-    steps[axis] = stride.__index__()
+    steps[axis] = operator.index(stride)
     return slice(operand, starts, limits, steps)
 
 
@@ -169,7 +170,7 @@ def index_in_dim(
     """
     shape = aval_of(operand).shape
     axis = check_axis(axis, len(shape), "index_in_dim")
-    index = index.__index__()
+    index = operator.index(index)
     if not -shape[axis] <= index < shape[axis]:
         raise IndexError(
             f"index {index} is out of range for axis {axis} of extent {shape[axis]}"

@@ -8,6 +8,7 @@ then by imaginary part. Tangents are carried along as one more operand's permuta
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -228,7 +229,7 @@ def sort_key_val(
 def top_k(operand: Operand, k: int, *, axis: int = -1) -> Any:
     operand = check_operand(operand, "top_k")
     axis = check_axis(axis, aval_of(operand).ndim, "top_k")
-    return tuple(TopK(k.__index__(), axis)(operand))
+    return tuple(TopK(operator.index(k), axis)(operand))
 
 
 top_k.__doc__ = TopK.__doc__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import math
 from typing import Any
 
@@ -328,7 +329,7 @@ class ReducePrecision(Unary):
 
 
 def reduce_precision(x: Operand, exponent_bits: int, mantissa_bits: int) -> Any:
-    op = ReducePrecision(exponent_bits.__index__(), mantissa_bits.__index__())
+    op = ReducePrecision(operator.index(exponent_bits), operator.index(mantissa_bits))
     return op(check_operand(x, "reduce_precision"))
 
 

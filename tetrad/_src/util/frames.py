@@ -205,6 +205,8 @@ def trim_traceback(error: BaseException) -> None:
 
 # How messages begin: the name of a public function or method, or an operator.
 _BEGINNING = re.compile(r"(?:(?:jnp|jax|lax|x)(?:\.\w+)*\.(\w+)|x ([^\w\s]+) y): ")
+# What typing says of an operation that the user may never have heard of.
+_TYPING = re.compile(r"(\w+) does not accept (.*) \(operand \d+ is (.*)\)$")
 _LONGEST = 60  # characters of an expression at the beginning of a message
 
 
@@ -213,15 +215,23 @@ def _in_users_words(error: BaseException) -> None:
     `jnp.sum: axis=5 …` becomes `jnp.sum(image, axis=5): axis=5 …`.
     """
     text = error.args[0] if error.args else None
-    beginning = _BEGINNING.match(text) if isinstance(text, str) else None
-    place = user_frame() if beginning is not None else None
-    if beginning is None or place is None:
+    if not isinstance(text, str):
+        return
+    beginning = _BEGINNING.match(text)
+    typing = _TYPING.match(text) if beginning is None else None
+    place = user_frame() if beginning is not None or typing is not None else None
+    if place is None:
         return
     words = expression_at(*place)
     if words is None or len(words) > _LONGEST:
         return
-    if (beginning[1] or beginning[2]) in words:
-        error.args = (f"{words}: {text[beginning.end() :]}", *error.args[1:])
+    if beginning is not None:
+        if (beginning[1] or beginning[2]) in words:
+            error.args = (f"{words}: {text[beginning.end() :]}", *error.args[1:])
+    elif typing is not None and typing[1] not in words:
+        why = "; random keys are no numbers" if "key<" in typing[2] else ""
+        told = f"{words} does not accept {typing[2]}: an operand is {typing[3]}{why}"
+        error.args = (told, *error.args[1:])
 
 
 def _trimmed(traceback: TracebackType | None) -> TracebackType | None:
