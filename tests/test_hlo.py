@@ -2,11 +2,9 @@
 
 import gc
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 
 import ml_dtypes
 import numpy as np

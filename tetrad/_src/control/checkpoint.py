@@ -75,6 +75,14 @@ class Remat(JaxprCall):
         op = Remat(jaxpr, True, self.policy, self.prevent_cse)
         return expand_mask(op(*values, *live), linear)
 
+    def hlo(self, emit: Any, *operands: Any) -> Any:
+        """The body behind a barrier, lest its values be found to exist already."""
+        if operands:
+            avals = [x.aval for x in operands]
+            name = "stablehlo.optimization_barrier"
+            operands = tuple(emit(name, *operands, result=avals))
+        return emit.inline(self.jaxpr, *operands)
+
 
 Parts = tuple[Jaxpr, Jaxpr, tuple[int, ...], Mask]
 

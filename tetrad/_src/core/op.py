@@ -360,3 +360,7 @@ class Emit(Protocol):
         regions: Sequence[Any] = (),
         **attributes: Any,
     ) -> Any: ...
+
+    def inline(self, jaxpr: Any, *operands: Any) -> list[Any]:
+        """Writes the equations of a jaxpr; gives its outputs."""
+        ...

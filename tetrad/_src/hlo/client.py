@@ -175,6 +175,7 @@ class PjrtBackend:
             where = jaxpr.eqns[-1].where if jaxpr.eqns else None
             raise self._failed("compile", problem, where) from None
         program = Program()
+        program.loaded = loaded
         program.jaxpr = jaxpr
         program.in_avals = jaxpr.in_avals
         program.out_avals = jaxpr.out_avals
@@ -183,7 +184,6 @@ class PjrtBackend:
         program.donors = tuple([donated.get(j) for j in range(len(jaxpr.outs))])
         program.nbytes = sum([aval.nbytes for aval in jaxpr.out_avals])
         program.work = sum([aval.nbytes for aval in jaxpr.in_avals]) + program.nbytes
-        program.loaded = loaded
         program.new_kernels = 1
         self._programs.add(program)
         return program
@@ -191,7 +191,7 @@ class PjrtBackend:
     def forget(self) -> int:
         """Drops what is kept for later; programs go with the caches of the runtime."""
         with self._scalars_lock:
-            freed = sum([key[1].itemsize for key in self._scalars])
+            freed: int = sum([key[1].itemsize for key in self._scalars])
             self._scalars.clear()
         return freed
 

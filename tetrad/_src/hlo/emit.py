@@ -31,7 +31,7 @@ from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.stage import restage
 from tetrad._src.hlo import types
 from tetrad._src.hlo.block import Block
-from tetrad._src.hlo.value import Region, Region, Value, Writer
+from tetrad._src.hlo.value import Region, Value, Writer
 from tetrad._src.util.frames import format_where
 from tetrad._src.util.memo import Cache
 

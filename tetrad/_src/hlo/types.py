@@ -104,7 +104,8 @@ def scalar(value: Any) -> str:
         text = repr(number)
         digits, mark, power = text.partition("e")
         return text if "." in digits else f"{digits}.0{mark}{power}"
-    return "0x" + value.tobytes()[::-1].hex().upper()
+    words: bytes = value.tobytes()[::-1]
+    return f"0x{words.hex().upper()}"
 
 
 # ------------------------------------------------------------------------- attributes
