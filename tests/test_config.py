@@ -73,13 +73,13 @@ def test_settings_without_effect_are_refused() -> None:
 
 
 def test_locked_settings() -> None:
-    config.lock("jax_num_cpu_devices", "the devices are in use")
+    config.lock("jax_platforms", "the platforms are in use")
     try:
-        config.update("jax_num_cpu_devices", -1)
-        with pytest.raises(RuntimeError, match="can no longer change: the devices"):
-            config.update("jax_num_cpu_devices", 4)
+        config.update("jax_platforms", None)
+        with pytest.raises(RuntimeError, match="can no longer change: the platforms"):
+            config.update("jax_platforms", "cpu")
     finally:
-        config.unlock("jax_num_cpu_devices")
+        config.unlock("jax_platforms")
 
 
 # --- Blocks and threads ------------------------------------------------------------------

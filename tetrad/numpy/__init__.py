@@ -35,6 +35,7 @@ from tetrad._src.numpy.choice import take as take
 from tetrad._src.numpy.choice import take_along_axis as take_along_axis
 from tetrad._src.numpy.choice import where as where
 from tetrad._src.numpy.contract import cross as cross
+from tetrad._src.api.vectorize import vectorize as vectorize
 from tetrad._src.numpy.contract import dot as dot
 from tetrad._src.numpy.contract import inner as inner
 from tetrad._src.numpy.contract import kron as kron
