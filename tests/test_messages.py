@@ -415,6 +415,30 @@ jnp.moveaxis(x, 0, 2)
         ValueError, "jnp.moveaxis(x, 0, 2)", "destination",
     ),
     mistake(
+        "an output to write to",
+        """
+x = jnp.ones(3)
+jnp.exp(x, out=x)
+""",
+        TypeError, "jnp.exp(x, out=x)", "out = jnp.exp(",
+    ),
+    mistake(
+        "three arrays to add",
+        """
+a = b = c = jnp.ones(3)
+jnp.add(a, b, c)
+""",
+        TypeError, "jnp.add(a, b, c)", "two arrays, got 3",
+    ),
+    mistake(
+        "the sine of a random key",
+        """
+key = random.key(0)
+jnp.sin(key)
+""",
+        TypeError, "jnp.sin(key)", "key<fry>[]", "random keys",
+    ),
+    mistake(
         "an axis given as text",
         """
 x = jnp.ones((2, 3))
@@ -511,7 +535,15 @@ del x[0]
 x = jnp.zeros(3)
 x.at.set(1.0)
 """,
-        AttributeError, "x.at[", "[:]",
+        TypeError, "x.at[", "[:]",
+    ),
+    mistake(
+        "a power of elements out of range",
+        """
+x = jnp.zeros(3)
+x.at[5].power(2)
+""",
+        IndexError, "x.at[5].power(2)", "5", "(3,)",
     ),
     mistake(
         "iterating over a scalar",

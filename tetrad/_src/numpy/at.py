@@ -53,11 +53,14 @@ class At:
     def __getitem__(self, idx: Any) -> AtIndex:
         return AtIndex(self.array, idx)
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"x.at has no {name!r}: say first which elements, as in x.at[i].set(v), or"
-            f" x.at[:].set(v) for all"
+    def _needs_index(self, *args: Any, **options: Any) -> Any:
+        raise TypeError(
+            "x.at needs an index before the update: write x.at[i].set(v), or"
+            " x.at[:].set(v) for all elements"
         )
+
+    get = set = add = subtract = multiply = mul = divide = power = _needs_index
+    min = max = apply = _needs_index
 
     def __repr__(self) -> str:
         return f"_IndexUpdateHelper({self.array!r})"
@@ -89,6 +92,7 @@ class AtIndex:
             del self.array
         return array
 
+    @frames.hide_frames
     def get(
         self,
         *,
@@ -138,6 +142,7 @@ class AtIndex:
         x = self._take(sys.getrefcount(self))
         return _update(x, self.idx, values, "max", lax.max, lax.ScatterMax, options)
 
+    @frames.hide_frames
     def divide(self, values: Any, **options: Any) -> Any:
         """The array with the elements divided by `values`; integers become floats."""
         x = self.array
@@ -145,10 +150,12 @@ class AtIndex:
         divisor = AtIndex(ones, self.idx).multiply(values, **options)
         return elementwise.divide(x, divisor)
 
+    @frames.hide_frames
     def power(self, values: Any, **options: Any) -> Any:
         """The array with the elements to the power of `values`."""
         return self._changed(lambda old: elementwise.power(old, values), options)
 
+    @frames.hide_frames
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
         """The array with `func`, an elementwise function, applied to the elements once."""
         return self._changed(func, options)

@@ -170,7 +170,7 @@ def call(name: str) -> str:
 
 def _mentions(text: str, name: str) -> bool:
     """Whether the source `text` shows the call, operator or index `name`."""
-    if name == "x[i]":
+    if name.endswith("[i]"):
         return "[" in text
     core = name.split(" ")[1] if name.count(" ") == 2 else name.split(".")[-1]
     return core in text

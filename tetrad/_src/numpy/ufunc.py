@@ -98,6 +98,20 @@ class Function:
     def __reduce__(self) -> str:
         return self.__name__
 
+    def wrong_call(self, given: int, options: dict[str, Any]) -> TypeError:
+        """The error for arguments that NumPy's functions take and ours do not."""
+        count = "one array" if self.nin == 1 else "two arrays"
+        if not options:
+            return TypeError(f"{self.name}: it takes {count}, got {given}")
+        name = next(iter(options))
+        instead = {
+            "out": f"results are new arrays: out = {self.name}(…)",
+            "where": f"choose with jnp.where(condition, {self.name}(…), other)",
+            "dtype": f"convert with {self.name}(…).astype(dtype)",
+            "axis": "it works element by element",
+        }.get(name, "leave it out")
+        return TypeError(f"{self.name}: it takes {count} and no {name}=; {instead}")
+
     def check_kind(self, name: str, dtype: Any, xs: list[Any]) -> None:
         kind = dtypes.kind(dtype)
         if kind in self.kinds:
@@ -134,8 +148,10 @@ class Unary(Function):
             text += " or ".join(KIND_NAMES[k] for k in kinds)
         return text + "."
 
-    def __call__(self, x: Any, /) -> Any:
+    def __call__(self, x: Any, /, *more: Any, **options: Any) -> Any:
         try:
+            if more or options:
+                raise self.wrong_call(1 + len(more), options)
             if isinstance(x, Value):
                 op = self.table.get(x.aval)
                 if op is not None:
@@ -185,8 +201,10 @@ class Binary(Function):
             text += " or ".join(KIND_NAMES[k] for k in kinds)
         return text + "."
 
-    def __call__(self, x1: Any, x2: Any, /) -> Any:
+    def __call__(self, x1: Any, x2: Any, /, *more: Any, **options: Any) -> Any:
         try:
+            if more or options:
+                raise self.wrong_call(2 + len(more), options)
             try:
                 op = self.pairs.get((x1.aval, x2.aval))
             except AttributeError:
@@ -306,6 +324,10 @@ def _in_range(dtype: Any, name: str) -> Callable[[int], int]:
         return x
 
     return checked
+
+
+# What Python calls these methods in its own messages about missing arguments.
+Unary.__call__.__qualname__ = Binary.__call__.__qualname__ = "<jnp function>"
 
 
 # ----------------------------------------------------------------------------- operators
