@@ -95,7 +95,9 @@ def test_constants_keep_their_bits(name):
     literals = [*host, host, host[:1], host[:0], host.reshape(1, 3), host.repeat(2)[:2]]
 
     def constants():
-        return [lax.broadcast_in_dim(x, np.shape(x), range(np.ndim(x))) for x in literals]
+        return [
+            lax.broadcast_in_dim(x, np.shape(x), range(np.ndim(x))) for x in literals
+        ]
 
     with jax.enable_x64(True):
         program = backend.compile(restage(constants, []), ())
@@ -407,7 +409,10 @@ def test_random_numbers_are_those_of_the_cpu(device):
         ]
 
     seed = np.int32(42)
-    got, want = on(device, everything, seed), on(jax.devices("cpu")[0], everything, seed)
+    got, want = (
+        on(device, everything, seed),
+        on(jax.devices("cpu")[0], everything, seed),
+    )
     for one, other in zip(got, want):
         np.testing.assert_array_equal(one, other)
 
@@ -418,7 +423,8 @@ def test_keys_travel(device):
     assert there.device == device and there.dtype == key.dtype
     back = jax.device_put(jax.random.split(there), jax.devices("cpu")[0])
     np.testing.assert_array_equal(
-        jax.random.key_data(back), jax.random.key_data(jax.random.split(jax.random.clone(key)))
+        jax.random.key_data(back),
+        jax.random.key_data(jax.random.split(jax.random.clone(key))),
     )
     del there
 
@@ -441,7 +447,13 @@ def test_devices_and_transfers(device):
     assert y.device.platform == "cpu" and x.device == device
     np.testing.assert_array_equal(y, x)
     assert x.unsafe_buffer_pointer() and x.T.block_until_ready().shape == (2, 3)
-    for value in (np.float64(2.5), np.True_, np.uint8(200), 1 + 2j, ml_dtypes.bfloat16(0.5)):
+    for value in (
+        np.float64(2.5),
+        np.True_,
+        np.uint8(200),
+        1 + 2j,
+        ml_dtypes.bfloat16(0.5),
+    ):
         assert np.asarray(jax.device_put(value, device)) == value
     del x
 
@@ -615,6 +627,16 @@ def test_which_inputs_may_give_their_memory():
     assert "%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32}" in text
 
 
+def test_caches_can_be_cleared(device):
+    x = jax.device_put(np.ones(3, "f"), device)
+    np.testing.assert_array_equal(x * 5, [5, 5, 5])
+    assert device.backend._scalars
+    assert jax.clear_caches() > 0
+    gc.collect()
+    assert not device.backend._scalars and not device.backend._programs
+    np.testing.assert_array_equal(x * 5, [5, 5, 5])
+
+
 # ------------------------------------------------------------------------------- mishaps
 
 
@@ -640,8 +662,12 @@ def test_a_program_that_fails_names_the_line(device):
     old = sys.modules["tetrad._src.hlo.client"].emit
     sys.modules["tetrad._src.hlo.client"].emit = lambda *args: text
     try:
-        with pytest.raises(RuntimeError, match=r"xla_cpu could not compile what .*test_hlo"):
-            jax.device_put(np.float32(3), device).reshape(1, 1, 1, 1).block_until_ready()
+        with pytest.raises(
+            RuntimeError, match=r"xla_cpu could not compile what .*test_hlo"
+        ):
+            jax.device_put(np.float32(3), device).reshape(
+                1, 1, 1, 1
+            ).block_until_ready()
     finally:
         sys.modules["tetrad._src.hlo.client"].emit = old
     assert backend.devices()
@@ -653,7 +679,9 @@ def test_a_file_that_is_no_plugin(tmp_path):
     fake = tmp_path / "fake.so"
     fake.write_bytes(b"no library")
     jax.register_pjrt_plugin("fake", str(fake))
-    with pytest.raises(RuntimeError, match=r"platform 'fake': the PJRT plugin at .*fake.so"):
+    with pytest.raises(
+        RuntimeError, match=r"platform 'fake': the PJRT plugin at .*fake.so"
+    ):
         jax.devices("fake")
 
 
@@ -664,7 +692,12 @@ def test_platforms_by_environment_and_in_words():
         "except RuntimeError as e:\n    print(e)\n"
     )
     done = run(code, PJRT_NAMES_AND_LIBRARY_PATHS=f"other:{PATH}")
-    for words in ("gpu", "cpu, xla_cpu, other", "jax_plugins.xla_cuda13", "pip install"):
+    for words in (
+        "gpu",
+        "cpu, xla_cpu, other",
+        "jax_plugins.xla_cuda13",
+        "pip install",
+    ):
         assert words in done.stdout, (done.stdout, done.stderr)
 
 

@@ -108,7 +108,9 @@ class Program:
             return jaxpr_text(self.jaxpr)
         if stage == "stablehlo":
             return emit(self.jaxpr, self.donated)
-        raise ValueError(f"there is no stage {stage!r}; the stages are jaxpr, stablehlo")
+        raise ValueError(
+            f"there is no stage {stage!r}; the stages are jaxpr, stablehlo"
+        )
 
     def __del__(self) -> None:
         self.loaded.close()
