@@ -77,9 +77,14 @@ class HostView:
 class Image:
     """A program in memory, as the native runner reads it."""
 
-    __slots__ = ("header", "fix", "values", "args", "code", "address", "template")
+    __slots__ = (
+        "header", "fix", "values", "args", "code", "address", "template",
+        "runner", "sizes",
+    )  # fmt: skip
 
     def __init__(self, program: Any) -> None:
+        self.runner = native()
+        self.sizes = [(a.nbytes, memory.size_class(a.nbytes)) for a in program.out_avals]
         self.fix = np.ascontiguousarray(program.fix, np.int64)
         self.code = np.ascontiguousarray(program.code, np.int64)
         self.args = np.array(program.args, np.int64).reshape(-1)
@@ -147,12 +152,13 @@ class CpuBackend:
 
     # -- memory ------------------------------------------------------------------
 
-    def allocate(self, nbytes: int, device: Device, line: Any, after: int) -> Buffer:
+    def allocate(
+        self, nbytes: int, size: int, device: Device, line: Any, after: int
+    ) -> Buffer:
         """A new buffer; `after` is the ticket that reused memory may still await."""
         ledger = device.ledger
-        if not ledger.admits(nbytes):
+        if ledger.now + nbytes > ledger.limit and not ledger.admits(nbytes):
             raise out_of_memory(ledger, device, nbytes, line)
-        size = memory.size_class(nbytes)
         block = memory.take(size, after)
         if block is None:
             try:
@@ -171,7 +177,9 @@ class CpuBackend:
     ) -> Buffer:
         dtype = host_dtype(aval)
         host = np.ascontiguousarray(host, None if host.dtype == dtype else dtype)
-        buffer = self.allocate(aval.nbytes, device, line, native().done)
+        nbytes = aval.nbytes
+        size = memory.size_class(nbytes)
+        buffer = self.allocate(nbytes, size, device, line, native().done)
         ctypes.memmove(buffer.pointer, host.ctypes.data, aval.nbytes)
         return buffer
 
@@ -196,26 +204,32 @@ class CpuBackend:
         device: Device,
         lines: Sequence[Any],
     ) -> list[Buffer]:
-        runner = native()
-        done = runner.done
-        work = program.work if None in takeovers else program.work_in_place
-        inline = work <= INLINE and all([b.ticket <= done for b in buffers])
-        after = done if inline else WHENEVER
-        outs = [
-            self.allocate(aval.nbytes, device, line, after)
-            if donor is None
-            else buffers[donor]
-            for aval, donor, line in zip(program.out_avals, takeovers, lines)
-        ]
-        pointers = [b.pointer for b in buffers]
-        pointers += [b.pointer for b in outs]
-        arena = None
-        if program.arena:
-            arena = self.allocate(program.arena, device, lines[0], after)
-            pointers.append(arena.pointer)
         image = program.image
         if image is None:
             image = program.image = Image(program)
+        runner = image.runner
+        done = runner.done
+        work = program.work if None in takeovers else program.work_in_place
+        inline = work <= INLINE
+        pointers = []
+        for buffer in buffers:
+            pointers.append(buffer.pointer)
+            if buffer.ticket > done:
+                inline = False
+        after = done if inline else WHENEVER
+        outs = []
+        for (nbytes, size), donor, line in zip(image.sizes, takeovers, lines):
+            if donor is None:
+                buffer = self.allocate(nbytes, size, device, line, after)
+            else:
+                buffer = buffers[donor]
+            outs.append(buffer)
+            pointers.append(buffer.pointer)
+        arena = None
+        if program.arena:
+            size = memory.size_class(program.arena)
+            arena = self.allocate(program.arena, size, device, lines[0], after)
+            pointers.append(arena.pointer)
         if inline:
             program.fields.pack_into(image.values, 0, *pointers, *scalars)
             image.header[_STATUS] = 0
