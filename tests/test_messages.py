@@ -546,6 +546,46 @@ x.at[5].power(2)
         IndexError, "x.at[5].power(2)", "5", "(3,)",
     ),
     mistake(
+        "items of several elements",
+        """
+x = jnp.arange(3)
+x.item()
+""",
+        ValueError, "x.item()", "int32[3]",
+    ),
+    mistake(
+        "a list indexed by an array of floats",
+        """
+x = jnp.arange(3.0)
+[1, 2, 3][x[0]]
+""",
+        TypeError, "[1, 2, 3][x[0]]", "float32[]", "int(x)",
+    ),
+    mistake(
+        "the length of a scalar",
+        """
+x = jnp.float32(1)
+len(x)
+""",
+        TypeError, "len(x)", "float32[]",
+    ),
+    mistake(
+        "assignment through at",
+        """
+a = jnp.ones(3)
+a.at[0] = 5
+""",
+        TypeError, "x = x.at[i].set(v)",
+    ),
+    mistake(
+        "addition through at",
+        """
+a = jnp.ones(3)
+a.at[0] += 5
+""",
+        TypeError, "x = x.at[i].add(v)",
+    ),
+    mistake(
         "iterating over a scalar",
         """
 total = jnp.float32(3)
@@ -712,6 +752,132 @@ def f(x):
 f(1.0)
 """,
         errors.TracerBoolConversionError, "assert x > 0",
+    ),
+    mistake(
+        "not on a traced value",
+        """
+@jax.jit
+def f(x):
+    if not x:
+        return 1
+    return 2
+
+f(True)
+""",
+        errors.TracerBoolConversionError, "`not x`", "jnp.where(jnp.logical_not(x), 1, 2)",
+    ),
+    mistake(
+        "max of traced values",
+        """
+@jax.jit
+def relu(x):
+    return max(x, 0)
+
+relu(1.0)
+""",
+        errors.TracerBoolConversionError, "`max(x, 0)`", "jnp.maximum(x, 0)",
+    ),
+    mistake(
+        "sorted on a traced value",
+        """
+@jax.jit
+def f(x):
+    return sorted(x)
+
+f(jnp.arange(3.0))
+""",
+        errors.TracerBoolConversionError, "`sorted(x)`", "jnp.sort(x)",
+    ),
+    mistake(
+        "math on a traced value",
+        """
+import math
+
+@jax.jit
+def f(x):
+    return math.sin(x)
+
+f(1.0)
+""",
+        errors.ConcretizationTypeError, "`math.sin(x)`", "jnp.sin(x)",
+    ),
+    mistake(
+        "a dictionary indexed by a traced value",
+        """
+names = {0: 1.0, 1: 2.0}
+
+@jax.jit
+def f(i):
+    return names[i]
+
+f(1)
+""",
+        TypeError, "`names[i]`", "int32[]", 'static_argnames="i"',
+    ),
+    mistake(
+        "a traced value in a format",
+        """
+@jax.jit
+def f(x):
+    print(f"{x:.2f}")
+    return x
+
+f(1.0)
+""",
+        TypeError, "float32[]", "jax.debug.print",
+    ),
+    mistake(
+        "an axis that is traced",
+        """
+@jax.jit
+def f(x, axis):
+    return jnp.sum(x, axis=axis)
+
+f(jnp.ones((2, 2)), 1)
+""",
+        errors.ConcretizationTypeError, "jnp.sum(x, axis=axis)", 'static_argnames="axis"',
+    ),
+    mistake(
+        "a reshape by a traced value",
+        """
+@jax.jit
+def f(x, n):
+    return x.reshape(n, -1)
+
+f(jnp.arange(4), 2)
+""",
+        errors.ConcretizationTypeError, "x.reshape(n, -1)", 'static_argnames="n"',
+    ),
+    mistake(
+        "nonzero of a traced value",
+        """
+@jax.jit
+def f(x):
+    return jnp.nonzero(x)
+
+f(jnp.arange(3.0))
+""",
+        errors.ConcretizationTypeError, "jnp.nonzero(x)", "float32[3]", "size=n",
+    ),
+    mistake(
+        "a gradient with text among the parameters",
+        """
+def loss(params):
+    return jnp.sum(params["w"])
+
+jax.grad(loss)({"w": 1.0, "name": "net"})
+""",
+        TypeError, "params['name']", "'net'",
+    ),
+    mistake(
+        "an integer among the parameters of a gradient",
+        """
+def loss(params):
+    return params["w"] * 2.0
+
+jax.grad(loss)({"w": 1})
+""",
+        TypeError, "`params['w']`", "`loss`", "1.0",
     ),
     mistake(
         "range of a traced value",

@@ -146,7 +146,7 @@ def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
     >>> key, sub = jax.random.split(jax.random.key(0))
     """
     typed, raw = _one_key(key, "split")
-    shape = (num,) if isinstance(num, (int, np.integer)) else tuple(num)
+    shape = shape_argument(num, "jax.random.split")
     return _split(typed, shape=shape) if not raw else _split_raw(key, shape=shape)
 
 
@@ -199,7 +199,7 @@ def _float_dtype(dtype: Any, name: str) -> Any:
     dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
     if dtypes.kind(dtype) != "f":
         raise ValueError(
-            f"jax.random.{name} draws floating-point numbers, dtype={dtype.name} is none"
+            f"jax.random.{name}: it draws floating-point numbers, but dtype is {dtype.name}"
         )
     return dtype
 
@@ -347,7 +347,7 @@ def randint(
     for what, value in (("minval", minval), ("maxval", maxval)):
         if aval_of(value).kind not in "iu":
             raise TypeError(
-                f"jax.random.randint takes integer bounds, got {what}={value!r}"
+                f"jax.random.randint: bounds must be integers, got {what}={value!r}"
             )
     low = _integer_bound(minval, shape, dtype, "minval")
     high = _integer_bound(maxval, shape, dtype, "maxval")
@@ -509,7 +509,11 @@ def choice(
     shape = _shape(shape, "choice")
     is_count = isinstance(a, (int, np.integer))
     if not is_count:
-        a = convert.operand(a, "random.choice", "a")
+        a = convert.operand(a, "jax.random.choice", "a")
+        if not aval_of(a).ndim:
+            raise TypeError(
+                f"jax.random.choice: a must be an integer or an array with axes, got {a!r}"
+            )
         axis = axis % aval_of(a).ndim if aval_of(a).ndim else 0
     count = int(a) if is_count else aval_of(a).shape[axis]
     draws = math.prod(shape)

@@ -350,6 +350,8 @@ def repeat(
     counts = np.asarray(repeats)
     if counts.ndim == 0 or counts.size == 1:
         times = static_int(counts.reshape(())[()], name, "repeats")
+        if times < 0:
+            raise ValueError(f"{name}: repeats must not be negative, got {times}")
         shape = x.shape
         wide = (*shape[: along + 1], times, *shape[along + 1 :])
         axes = tuple([i if i <= along else i + 1 for i in range(x.ndim)])

@@ -53,6 +53,12 @@ class At:
     def __getitem__(self, idx: Any) -> AtIndex:
         return AtIndex(self.array, idx)
 
+    def __setitem__(self, idx: Any, values: Any) -> None:
+        raise TypeError(
+            "x.at[i] = v changes nothing, since arrays never change: write"
+            " x = x.at[i].set(v), and x = x.at[i].add(v) for +="
+        )
+
     def _needs_index(self, *args: Any, **options: Any) -> Any:
         raise TypeError(
             "x.at needs an index before the update: write x.at[i].set(v), or"
@@ -84,6 +90,14 @@ class AtIndex:
 
     def __repr__(self) -> str:
         return f"_IndexUpdateRef({self.array!r}, {self.idx!r})"
+
+    def _in_place(self, values: Any) -> Any:
+        raise TypeError(
+            "arrays never change: instead of x.at[i] += v write x = x.at[i].add(v), and so"
+            " with subtract, multiply, divide and power"
+        )
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = _in_place
 
     def _take(self, references: int) -> Value:
         """The array; forgets it if this object is a temporary, to own nothing of it."""

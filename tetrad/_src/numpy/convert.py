@@ -22,7 +22,7 @@ from tetrad._src.numpy.dtype import (
     install_constructor,
     python_kind,
 )
-from tetrad._src.util import dtypes
+from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import config
 
 _PLAIN = frozenset(PYTHON_NUMBERS)
@@ -125,6 +125,8 @@ def _not_an_array(x: Any, name: str, argument: str) -> str:
 
 def _shortened(x: Any) -> str:
     text = repr(x)
+    if " at 0x" in text:  # where it lies tells nobody anything
+        return f"<{getattr(x, '__name__', type(x).__name__)}>"
     return text if len(text) <= 40 else "…"
 
 
@@ -413,4 +415,4 @@ def _check_rectangular(x: Any, name: str) -> None:
         ) from None
 
 
-install_constructor(lambda x, dtype: asarray(x, dtype))
+install_constructor(frames.hide_frames(lambda x, dtype: asarray(x, dtype)))

@@ -30,6 +30,7 @@ from tetrad._src.numpy import (
 )
 from tetrad._src.numpy.convert import array_like, fresh_copy
 from tetrad._src.numpy.at import At
+from tetrad._src.numpy.axes import static_advice
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.index import getitem
 from tetrad._src.numpy.plan import planned
@@ -208,6 +209,12 @@ def __delitem__(x: Any, index: Any) -> None:
 
 @method
 def __hash__(x: Any) -> int:
+    if isinstance(x, Tracer):
+        raise TypeError(
+            f"{_words('a traced value')} needs a hash, but a traced"
+            f" {x.aval.long_name()} has no value yet. To select the program by it,"
+            f" {static_advice(x)}; to choose among values, index an array with it"
+        )
     raise TypeError(
         f"{_words('an array')} needs a hash, but {x.aval.long_name()} arrays have none,"
         " since == on them gives an array. As a key use a number (x.item()), x.tobytes() or"

@@ -170,6 +170,11 @@ class Array(Value, metaclass=ArrayType):
 
     def item(self, *index: int) -> Any:
         """The element as a Python scalar."""
+        if not index and self.aval.size != 1:
+            raise ValueError(
+                f"x.item(): it needs an array of one element, got {self.aval.long_name()};"
+                " give an index, or use x.tolist()"
+            )
         return self._host().item(*index)
 
     def tolist(self) -> Any:
@@ -197,6 +202,7 @@ class Array(Value, metaclass=ArrayType):
             raise TypeError(
                 f"{_asked('x')}: only integer scalar arrays can be used as an index; this"
                 f" one is {self.aval.long_name()}"
+                f"{'; int(x) converts it' if self.aval.size == 1 else ''}"
             )
         return int(self._scalar("int"))
 
@@ -207,7 +213,10 @@ class Array(Value, metaclass=ArrayType):
 
     def __len__(self) -> int:
         if not self.aval.ndim:
-            raise TypeError("len() of an array without axes")
+            raise TypeError(
+                f"{_asked('len(x)')}: {self.aval.long_name()} has no axes, so no length;"
+                " x.size is the number of elements"
+            )
         return self.aval.shape[0]
 
     # -- protocols --------------------------------------------------------------

@@ -113,18 +113,22 @@ def _bool(self: Tracer) -> bool:
     if not isinstance(value, Tracer):
         return bool(value)
     text, place = _asked()
+    condition = _condition()
+    if condition.text:
+        text = f"`{condition.text}`"
     raise errors.TracerBoolConversionError(
         f"{text}{place}{_line()} needs to be True or False while the function is traced, but"
-        f" {_why(value)}\n{_instead_of_condition()}{_static(value)}"
+        f" {_why(value)}\n{_instead_of(condition)}{_static(value)}"
     )
 
 
-def _instead_of_condition() -> str:
-    """What to write instead of the condition that is being evaluated."""
+def _condition() -> source.Condition:
     place = _place()
-    condition = (
-        source.choice(place) if place is not None else source.Condition("", None)
-    )
+    return source.choice(place) if place is not None else source.NO_CONDITION
+
+
+def _instead_of(condition: source.Condition) -> str:
+    """What to write instead of the condition that is being evaluated."""
     if condition.statement == "while":
         return (
             "A loop that ends when a value says so is jax.lax.while_loop(condition, step,"
@@ -203,11 +207,24 @@ def _converted(kind: str) -> str:
 
 
 def _float(self: Tracer) -> NoReturn:
+    call = _asked()[0].strip("`")
+    if call.startswith("math.") and len(call) <= source.LONGEST:
+        _no_number(self, "math", f"write jnp.{call.removeprefix('math.')}.")
     _no_number(
         self,
         "float()",
         f"write {_converted('float')} to convert an array; leave float() out if it is a"
         " float already. To look at a value, jax.debug.print('{}', x).",
+    )
+
+
+def _format(self: Tracer, spec: str) -> str:
+    if not spec:
+        return str(self)
+    _no_number(
+        self,
+        "formatting",
+        "to print the value when the program runs, write jax.debug.print('{}', x).",
     )
 
 
@@ -273,6 +290,7 @@ METHODS = {
     "__index__": _index,
     "__float__": _float,
     "__complex__": _complex,
+    "__format__": _format,
     "__array__": _array,
     "__copy__": _same,
     "__deepcopy__": _same,

@@ -181,11 +181,15 @@ def _part(node: _Node, symbol: str) -> str:
 class Condition:
     """A condition in the source: what it is, and what to write instead."""
 
-    __slots__ = ("statement", "instead")
+    __slots__ = ("statement", "text", "instead")
 
-    def __init__(self, statement: str, instead: str | None) -> None:
+    def __init__(self, statement: str, text: str, instead: str | None) -> None:
         self.statement = statement  # "if", "while", "assert" or ""
+        self.text = text
         self.instead = instead
+
+
+NO_CONDITION = Condition("", "", None)
 
 
 _REDUCTIONS = {"any": "jnp.any", "all": "jnp.all", "sorted": "jnp.sort"}
@@ -195,9 +199,11 @@ def choice(place: Place) -> Condition:
     """What the condition evaluated at `place` is part of, and its rewrite if simple."""
     found = node_at(place)
     if found is None:
-        return Condition("", None)
-    node, around = found
-    test = node
+        return NO_CONDITION
+    test, around = found
+    if isinstance(test, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+        test = test.test  # Python counts `not` as part of the statement
+    written = ast.unparse(test)
     outer = around.get(test)
     while isinstance(outer, (ast.BoolOp, ast.UnaryOp, ast.Compare)):
         test, outer = outer, around.get(outer)
@@ -218,7 +224,7 @@ def choice(place: Place) -> Condition:
         text = _rewritten_call(test)
     if text is not None and (len(text) > LONGEST or "\n" in text):
         text = None
-    return Condition(statement, text)
+    return Condition(statement, written if len(written) <= LONGEST else "", text)
 
 
 def _where(test: _Node, yes: _Node, no: _Node) -> str:
