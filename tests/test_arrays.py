@@ -210,3 +210,20 @@ def test_donation():
         x + 1
     w = jnp.ones(4)
     np.testing.assert_array_equal(f(w, w), 2)
+
+
+def test_donation_leaves_other_holders_of_the_memory_alone():
+    f = jax.jit(lambda a: a * 2, donate_argnums=0)
+    x = jnp.arange(5000.0).block_until_ready()
+    y = jax.device_put(x, x.device)
+    view = np.asarray(x)
+    np.testing.assert_array_equal(f(x), np.arange(5000.0) * 2)
+    np.testing.assert_array_equal(y, np.arange(5000.0))
+    np.testing.assert_array_equal(view, np.arange(5000.0))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_concatenating_nothing(axis):
+    x = jnp.zeros((0, 0))
+    assert jax.lax.concatenate([x, x], axis).shape == (0, 0)
+    assert jnp.concatenate([jnp.zeros((0, 3)), jnp.ones((2, 3))]).shape == (2, 3)

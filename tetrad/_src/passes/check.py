@@ -45,7 +45,8 @@ def check_plan(plan: Plan) -> Plan:
     if len(set(plan.outs)) != len(plan.outs):
         raise IllFormed("two outputs are one value")
     for value in plan.outs:
-        if value not in known or value < plan.inputs:
+        unwritten = value not in known and plan.avals[value].size
+        if unwritten or value < plan.inputs:
             raise IllFormed(f"output v{value} is never written")
     return plan
 

@@ -136,19 +136,18 @@ def _takeovers(
     """Which of the possible donors really gives its buffer up."""
     if not any([d is not None for d in donors]):
         return [None] * len(donors)
-    if not owners:
-        given = {id(x) for x in donated}
-        return [d if d is not None and id(leaves[d]) in given else None for d in donors]
     held = counts.count(leaves)
     shared = counts.count([x.buffer for x in leaves])
-    return [
-        d
-        if d is not None
-        and held[d] <= counts.LEAF + leaves[d].uses
-        and shared[d] <= counts.BUFFER
-        else None
-        for d in donors
-    ]
+    given = {id(x) for x in donated}
+
+    def gives(d: int) -> bool:
+        if shared[d] > counts.BUFFER:
+            return False  # another array, or a NumPy view, has the same memory
+        if not owners:
+            return id(leaves[d]) in given
+        return held[d] <= counts.LEAF + leaves[d].uses
+
+    return [d if d is not None and gives(d) else None for d in donors]
 
 
 class Alone:
