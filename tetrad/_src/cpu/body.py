@@ -45,6 +45,7 @@ class Body:
         self.read_words()
         self.uniform = _uniform(loops)
         self.spread = _spread(loops, self.uniform)
+        self.parts: dict[int, list[str]] = {}  # of the vector at hand, per leader
         self.strides: list[list[str]] = []  # per map, per surrounding axis
         self.inner: list[str] = []  # per map, the stride along vectors
 
@@ -186,6 +187,7 @@ class Body:
     ) -> dict[int, Any]:
         """The values of all entries for the vector that starts at `j`."""
         loops = self.loops
+        self.parts = {}
         values: dict[int, Any] = dict(row.vectors)
         for number, entry in enumerate(loops.entries):
             if self.uniform[number]:
@@ -217,9 +219,32 @@ class Body:
             if prefetch:
                 w.prefetch(pointer, access.type)
             return w.load(pointer, access.type, mask)
+        if access.comb is not None:
+            if mask is None and w.lanes > 1:
+                return self.load_comb(row, access, j, prefetch)
+            base = w.point_to(base, str(access.comb.phase), access.type)
         step = self.inner[number]
         pointer = w.point_to(base, w.i("mul", j, step), access.type)
         return w.gather(pointer, self.steps(step), access.type, mask)
+
+    def load_comb(self, row: Row, access: Access, j: str, prefetch: bool) -> Value:
+        """Interleaved elements, from whole vectors that the accesses share."""
+        w = self.w
+        type, comb = access.type, access.comb
+        assert comb is not None
+        base = row.reads[comb.leader]
+        pointer = w.point_to(base, w.i("mul", j, comb.step), type)
+        if comb.step < 0:
+            return w.load_backwards(pointer, type)
+        parts = self.parts.get(comb.leader)
+        if parts is None:
+            if prefetch:
+                for number in range(comb.step):
+                    at = w.point_to(pointer, str(number * w.lanes), type)
+                    w.prefetch(at, type)
+            parts = w.load_parts(pointer, type, comb.step)
+            self.parts[comb.leader] = parts
+        return w.pick_part(parts, type, comb.step, comb.phase)
 
     def steps(self, step: str) -> Value:
         """0, step, 2·step, … as i64."""
@@ -276,9 +301,31 @@ class Body:
                 else:
                     w.store(value, pointer, mask)
                 continue
+            if access.comb is not None:
+                if mask is None and w.lanes > 1:
+                    self.write_comb(row, values, number, j)
+                    continue
+                base = w.point_to(base, str(access.comb.phase), access.type)
             step = self.inner[reads + number]
             pointer = w.point_to(base, w.i("mul", j, step), access.type)
             w.scatter(value, pointer, self.steps(step), mask)
+
+    def write_comb(self, row: Row, values: dict[int, Any], number: int, j: str) -> None:
+        """Interleaved elements: all accesses of a group at once, with its last."""
+        w, writes = self.w, self.loops.writes
+        _, access = writes[number]
+        comb = access.comb
+        assert comb is not None
+        group = [
+            (other.comb.phase, ref, at)
+            for at, (ref, other) in enumerate(writes)
+            if other.comb is not None and other.comb.leader == comb.leader
+        ]
+        if number != max([at for _, _, at in group]):
+            return
+        base = row.writes[comb.leader]
+        pointer = w.point_to(base, w.i("mul", j, comb.step), access.type)
+        w.store_parts([values[ref] for _, ref, _ in sorted(group)], pointer)
 
     def store_around(self, value: Value, pointer: str) -> None:
         """A store that does not fill the caches; the address is aligned."""

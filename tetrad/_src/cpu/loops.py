@@ -31,12 +31,25 @@ STRIDED = "s"
 ACROSS = "t"
 
 
+class Comb(NamedTuple):
+    """Every `step`-th element, or (-1) all backwards.
+
+    Accesses that together touch the elements between, too, share one `leader`: their
+    pointers are the same, and the access starts `phase` elements behind it.
+    """
+
+    step: int
+    phase: int
+    leader: int
+
+
 class Access(NamedTuple):
     """How a read or a write moves along the vectors."""
 
     type: str
     kind: str  # c, b or s; p: the coordinates come from a point
     terms: tuple[str, ...]  # per term: the type of its source, "*" before it in memory
+    comb: Comb | None = None  # of strided ones, if the stride is known and small
 
 
 class Fold(NamedTuple):
@@ -111,7 +124,10 @@ def text(loops: Loops, name: str) -> str:
 def _access_text(access: Access) -> str:
     words = {"c": "contiguous", "b": "uniform", "s": "strided", "p": "point", "t": "across"}
     terms = "".join(f" + start {t}" for t in access.terms)
-    return f"{access.type} {words[access.kind]}{terms}"
+    comb = ""
+    if access.comb is not None:
+        comb = f" by {access.comb.step} from {access.comb.phase}"
+    return f"{access.type} {words[access.kind]}{comb}{terms}"
 
 
 def _entry_text(loops: Loops, entry: tuple[Any, ...]) -> str:

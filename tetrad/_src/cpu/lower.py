@@ -25,6 +25,7 @@ from tetrad._src.cpu.loops import (
     TILES,
     UNIFORM,
     Access,
+    Comb,
     Fold,
     Loops,
     PointRead,
@@ -36,6 +37,7 @@ from tetrad._src.passes import trees
 from tetrad._src.passes.ir import COORDINATE, POINT, Kernel, Scalar, Term
 
 VALUE, SCRATCH, INPUT = range(3)  # what a fix refers to
+STEPS = (2, 3, 4)  # strides at which all elements are read and the wanted ones kept
 
 class Launch:
     """One call of a kernel over `total` tasks, `chunk` at a time."""
@@ -138,12 +140,18 @@ class _Lowering:
                 continue
             stride = 1 if one else read.strides[vector]
             reads.append(Access(dtype, _class(stride), _term_types(read.terms)))
+        if not one:
+            _comb(kernel.reads, reads, vector)
         writes = []
         for write in kernel.writes:
             stride = 1 if one else write.strides[vector]
             type = element_type(kernel.dtypes[write.ref])
             access = Access(type, _class(stride), _term_types(write.terms))
             writes.append((write.ref, access))
+        if not one and any(access.kind == STRIDED for _, access in writes):
+            targets = [access for _, access in writes]
+            _comb(kernel.writes, targets, vector, whole=True)
+            writes = [(ref, access) for (ref, _), access in zip(writes, targets)]
         for scatter in kernel.scatters:
             type = element_type(kernel.dtypes[scatter.ref])
             writes.append((-1, Access(type, "p", ())))
@@ -154,17 +162,22 @@ class _Lowering:
             counts.append(Access(type, _class(stride), _term_types(coordinate.terms)))
         return tuple(reads), tuple(writes), tuple(counts)
 
-    def common_words(self, avals: Sequence[Any]) -> None:
+    def common_words(
+        self,
+        avals: Sequence[Any],
+        reads: tuple[Access, ...],
+        writes: tuple[tuple[int, Access], ...],
+    ) -> None:
         kernel, launch = self.kernel, self.launch
-        for number, read in enumerate(kernel.reads):
-            size = SIZE[kernel_read_type(kernel, number)]
-            launch.pointer(*_place(read.value), read.offset * size)
+        for read, access in zip(kernel.reads, reads):
+            offset = read.offset - _phase(access)
+            launch.pointer(*_place(read.value), offset * SIZE[access.type])
             launch.terms(read.terms)
         for scalar in kernel.scalars:
             launch.scalar(scalar)
-        for write in kernel.writes:
-            size = SIZE[element_type(kernel.dtypes[write.ref])]
-            launch.pointer(*_place(write.value), write.offset * size)
+        for write, (_, access) in zip(kernel.writes, writes):
+            offset = write.offset - _phase(access)
+            launch.pointer(*_place(write.value), offset * SIZE[access.type])
             launch.terms(write.terms)
         for scatter in kernel.scatters:
             launch.pointer(VALUE, scatter.value, 0)
@@ -222,6 +235,46 @@ def _class(stride: int) -> str:
     return CONTIGUOUS if stride == 1 else UNIFORM if stride == 0 else STRIDED
 
 
+def _comb(
+    places: Sequence[Any],  # Reads or Writes
+    accesses: list[Access],
+    vector: int,
+    whole: bool = False,
+) -> None:
+    """Marks strided accesses that are better made as contiguous ones.
+
+    Accesses of one value that differ by less than a stride share what is between them.
+    `whole`: only groups that leave no element out.
+    """
+    found: dict[Any, list[int]] = {}
+    for number, (place, access) in enumerate(zip(places, accesses)):
+        if access.kind != STRIDED:
+            continue
+        step = place.strides[vector]
+        if step in STEPS:
+            key = (place.value, access.type, place.strides, place.terms)
+            found.setdefault(key, []).append(number)
+        elif step == -1 and not whole:
+            accesses[number] = access._replace(comb=Comb(-1, 0, number))
+    for (_, _, strides, _), numbers in found.items():
+        step = strides[vector]
+        numbers.sort(key=lambda n: places[n].offset)
+        while numbers:
+            base = places[numbers[0]].offset
+            group = [n for n in numbers if places[n].offset < base + step]
+            numbers = numbers[len(group) :]
+            if whole and len({places[n].offset for n in group}) < step:
+                continue
+            leader = min(group)
+            for n in group:
+                comb = Comb(step, places[n].offset - base, leader)
+                accesses[n] = accesses[n]._replace(comb=comb)
+
+
+def _phase(access: Access) -> int:
+    return 0 if access.comb is None else access.comb.phase
+
+
 def _point_reads(kernel: Kernel) -> set[int]:
     found: set[int] = set()
     for entry in kernel.entries:
@@ -268,7 +321,7 @@ def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
     if low.points:
         ns += schedule.POINT_NS
     launch.work = ns * low.size
-    low.common_words(avals)
+    low.common_words(avals, reads, writes)
     scatter = None
     if kernel.scatters:
         template = SERIAL
@@ -350,7 +403,7 @@ def _across(
     if any(access.kind != CONTIGUOUS for _, access in writes):
         return -1
     for read, access in zip(low.kernel.reads, reads):
-        if access.kind != STRIDED or access.type == "c128":
+        if access.kind != STRIDED or access.type == "c128" or access.comb is not None:
             continue
         for number in range(len(last) - 1):
             if read.strides[last[number]] == 1 and extents[number] >= lanes // 2:
@@ -372,13 +425,16 @@ def _lower_tiles(
     axis = last[across]
     reads = tuple([
         Access(a.type, ACROSS, a.terms)
-        if a.kind == STRIDED and read.strides[axis] == 1 and a.type != "c128"
+        if a.kind == STRIDED
+        and read.strides[axis] == 1
+        and a.type != "c128"
+        and a.comb is None
         else a
         for read, a in zip(kernel.reads, reads)
     ])
     ns = schedule.nanoseconds(kernel.cost + 2.0, len(reads) + len(writes))
     launch.work = ns * low.size
-    low.common_words(avals)
+    low.common_words(avals, reads, writes)
     outer = [n for n in range(len(extents) - 1) if n != across]
     rows, columns = extents[across], extents[-1]
     band = schedule.tile_band(rows)
@@ -462,7 +518,7 @@ def _lower_fold(
     folds = _folds(kernel)
     ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
     launch.work = ns * low.size
-    low.common_words(avals)
+    low.common_words(avals, reads, writes)
     split = form.blocks > 1 or (rows and not form.kept)
     scratch, states = _fold_words(low, folds, form, taken)
     words = launch.words

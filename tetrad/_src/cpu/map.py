@@ -1,7 +1,8 @@
 """Templates without reductions: one flat range, rows of an array, and element by element.
 
 `flat`: the launch counts elements; chunks are multiples of the vector length, and the
-last vector may reach into the padding behind our own buffers, so there is no tail.
+last vector may reach into the padding behind our own buffers, so there is no tail
+unless accesses are interleaved, which would reach further.
 `rows`: the launch counts rows, or segments of rows; the last vector of a row is masked.
 `serial`: the launch is one piece; elements are visited in order, one at a time.
 """
@@ -28,10 +29,20 @@ def write_map(loops: Loops) -> Writer:
 def _flat(w: Writer, body: Body) -> None:
     body.read_strides(0)
     body.hoist(body.root)
-    loop = w.begin("%lo", "%hi", w.lanes)
-    values = body.vector(body.root, loop.index, None, body.loops.stream > 0)
+    loops = body.loops
+    combs = any(access.comb is not None for access in loops.reads)
+    combs = combs or any(access.comb is not None for _, access in loops.writes)
+    whole = "%hi"
+    if combs:
+        whole = w.i("add", "%lo", w.i("and", w.i("sub", "%hi", "%lo"), -w.lanes))
+    loop = w.begin("%lo", whole, w.lanes)
+    values = body.vector(body.root, loop.index, None, loops.stream > 0)
     body.write(body.root, values, loop.index, None)
     w.end(loop)
+    if combs:
+        with w.when(w.less(whole, "%hi")):
+            mask = w.mask(w.i("sub", "%hi", whole))
+            body.write(body.root, body.vector(body.root, whole, mask), whole, mask)
     if body.loops.stream == 2:
         _fence(w)
 

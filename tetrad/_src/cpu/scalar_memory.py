@@ -7,6 +7,7 @@ interleaved pairs. Lanes outside a mask touch no memory and read as zero.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.cpu.registers import (
@@ -64,6 +65,96 @@ class MemoryBlock(ConvertBlock):
         self._scatter_plain(self.value(x.ref, part), pointers, mask)
         beside = self._next_to(pointers, x.type)
         self._scatter_plain(self.value(x.imag, part), beside, mask)
+
+    # Interleaved: every `step`-th element, or all backwards
+
+    def load_parts(self, pointer: str, type: str, step: int) -> list[str]:
+        """The registers that hold `step` times `lanes` elements from a pointer on."""
+        stored, count = _STORED_AS.get(type, type), step
+        if type in COMPLEX:
+            stored, count = REAL_OF[type], 2 * step
+        parts = []
+        for number in range(count):
+            offset = number * self.lanes * SIZE[stored]
+            at = self.raw(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+            parts.append(self._load_plain(at, stored, None).ref)
+        return parts
+
+    def pick_part(self, parts: list[str], type: str, step: int, phase: int) -> Value:
+        """Elements phase, phase + step, … of what `load_parts` has loaded."""
+        if type in COMPLEX:
+            part = REAL_OF[type]
+            real = self._pick_lanes(parts, part, 2 * step, 2 * phase)
+            imag = self._pick_lanes(parts, part, 2 * step, 2 * phase + 1)
+            return Value(self, real, type, imag)
+        stored = _STORED_AS.get(type, type)
+        ref = self._pick_lanes(parts, stored, step, phase)
+        return self._from_memory(self.value(ref, stored), type)
+
+    def _pick_lanes(self, parts: list[str], type: str, step: int, phase: int) -> str:
+        lanes, register = self.lanes, self.register(type)
+        places = [divmod(phase + step * lane, lanes) for lane in range(lanes)]
+        done: str | None = None
+        for number, part in enumerate(parts):
+            if not any(n == number for n, _ in places):
+                continue
+            # Lanes of earlier parts stay where they are.
+            if done is None:
+                order = [at if n == number else 0 for n, at in places]
+                pair = f"{register} {part}, {register} poison"
+            else:
+                order = [
+                    lanes + at if n == number else lane
+                    for lane, (n, at) in enumerate(places)
+                ]
+                pair = f"{register} {done}, {register} {part}"
+            done = self.raw(f"shufflevector {pair}, {_shuffle_mask(order)}")
+        assert done is not None
+        return done
+
+    def load_backwards(self, pointer: str, type: str) -> Value:
+        """The element at a pointer, the one before it, …"""
+        offset = (1 - self.lanes) * SIZE[type]
+        first = self.raw(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        value = self.load(first, type)
+        register = self.register(type)
+        order = _shuffle_mask(reversed(range(self.lanes)))
+        refs = [
+            self.raw(f"shufflevector {register} {x}, {register} poison, {order}")
+            for x in value.parts
+        ]
+        return Value(self, refs[0], type, *refs[1:])
+
+    def store_parts(self, values: Sequence[Value], pointer: str) -> None:
+        """Store lane 0 of all values, then lane 1 of all, …, from a pointer on."""
+        type = values[0].type
+        columns = [self._to_memory(x) for x in values]
+        stored = columns[0].type
+        refs = [x.ref for x in columns]
+        if type in COMPLEX:
+            stored = REAL_OF[type]
+            refs = [ref for x in values for ref in x.parts]
+        lanes, count, register = self.lanes, len(refs), self.register(stored)
+        for number in range(count):
+            places = [divmod(number * lanes + lane, count) for lane in range(lanes)]
+            done = refs[places[0][1]]
+            order = [at for at, _ in places]
+            for column in range(count):
+                if column == places[0][1]:
+                    continue
+                order = [
+                    lanes + at if c == column else order[lane]
+                    for lane, (at, c) in enumerate(places)
+                ]
+                done = self.raw(
+                    f"shufflevector {register} {done}, {register} {refs[column]}, "
+                    + _shuffle_mask(order)
+                )
+                order = list(range(lanes))
+            at = self.raw(
+                f"getelementptr i8, ptr {pointer}, i64 {number * lanes * SIZE[stored]}"
+            )
+            self._store_plain(self.value(done, stored), at, None)
 
     def broadcast(self, scalar: str, type: str, imag: str = "") -> Value:
         """A scalar register (of `REGISTER_TYPE`) in every lane."""
