@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import difflib
 import gc
+import inspect
 import linecache
 import os
 import pathlib
+import pickle
 import re
+import subprocess
+import sys
 import traceback
 from typing import Any, NamedTuple
 
@@ -1400,6 +1404,140 @@ def test_message(case: Mistake, golden: dict[str, str]) -> None:
     assert got == wanted, "\n".join(
         difflib.unified_diff(wanted.splitlines(), got.splitlines(), lineterm="")
     )
+
+
+# -------------------------------------------------------------------------------- leaks
+
+
+class Holder:
+    kept: Any = None
+    __slots__ = ("inner",)
+
+    def __init__(self) -> None:
+        self.inner: dict[str, list[Any]] = {"a": []}
+
+
+class Kept:
+    pass
+
+
+def leak(store: Any) -> None:
+    """Traces a function that stores a traced value somewhere."""
+
+    @jax.jit
+    def traced(x: Any) -> Any:
+        store(x * 2)
+        return x
+
+    traced(1.0)
+
+
+def held(use: Any) -> str:
+    with pytest.raises(errors.UnexpectedTracerError) as caught:
+        use()
+    text = str(caught.value)
+    assert "leak.<locals>.traced" in text and "test_messages.py" in text
+    return text[text.index("It is held by") :].split(". ")[0]
+
+
+def test_leaks_say_what_holds_the_value() -> None:
+    found: dict[str, Any] = {}
+    leak(lambda x: found.update(h=x))
+    assert "variable `found['h']`" in held(lambda: found["h"] + 1)
+    layer = Kept()
+    leak(lambda x: setattr(layer, "cache", x))
+    assert held(lambda: -layer.cache) == "It is held by the attribute `cache` of a Kept"
+    leak(lambda x: setattr(Kept, "best", x))
+    assert "attribute `best` of the class Kept" in held(lambda: jnp.sin(Kept.best))
+    holder = Holder()
+    leak(holder.inner["a"].append)
+    assert "attribute `inner['a'][0]` of a Holder" in held(lambda: holder.inner["a"][0] * 2)
+    last = None
+
+    def keep(x: Any) -> None:
+        nonlocal last
+        last = x
+
+    leak(keep)
+    assert "variable `last`" in held(lambda: last + 1)
+
+
+@pytest.mark.parametrize(
+    "use", [bool, int, float, np.asarray, lambda x: [1, 2][x], lambda x: x.tolist()]
+)
+def test_leaked_values_are_told_from_traced_ones(use: Any) -> None:
+    kept: list[Any] = []
+    leak(kept.append)
+    held(lambda: use(kept[0]))
+
+
+# ------------------------------------------------------------------------------- devices
+
+
+def test_mixed_devices() -> None:
+    program = """
+import tetrad as jax, tetrad.numpy as jnp
+jax.set_cpu_devices(2)
+a, b = [jax.device_put(jnp.ones(3), device) for device in jax.devices()]
+try:
+    a + b
+except ValueError as error:
+    print(error)
+"""
+    text = output_of(program)
+    assert "cpu:0" in text and "cpu:1" in text and "jax.device_put" in text
+
+
+def output_of(program: str, limit: int = 120) -> str:
+    """What a program prints that runs in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, timeout=limit, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+# ------------------------------------------------------------------------- wrong arguments
+
+
+@pytest.mark.parametrize("module", ["jnp", "lax", "random", "nn", "linalg"])
+def test_wrong_arguments_never_crash(module: str, tmp_path: pathlib.Path) -> None:
+    script = pathlib.Path(__file__).parent / "wrong_arguments.py"
+    log = tmp_path / "calls.txt"
+    done = subprocess.run(
+        [sys.executable, str(script), module, "2", "2"],
+        capture_output=True, text=True, timeout=600, check=False,
+        env={**os.environ, "WRONG_ARGUMENTS_LOG": str(log)},
+    )  # fmt: skip
+    calls = log.read_text(encoding="utf-8").splitlines()
+    assert done.returncode == 0, f"{calls[-1:]}\n{done.stderr[-3000:]}"
+    *wrong, counts = done.stdout.splitlines()
+    assert counts.startswith("counts:")
+    assert not wrong, "\n".join(wrong)
+
+
+# ---------------------------------------------------------------------------- tracebacks
+
+
+def test_frames_of_the_user_stay() -> None:
+    def inner(x: Any) -> Any:
+        return x @ jnp.ones(5)
+
+    def outer(x: Any) -> Any:
+        return jnp.sum(jax.vmap(inner)(x))
+
+    told = told_of(lambda: jax.jit(jax.grad(outer))(jnp.ones((2, 3))))
+    names = [f.name for f in told.frames if not f.filename.startswith(PACKAGE)]
+    assert names[-3:] == ["<lambda>", "outer", "inner"]
+    assert len(told.ours) <= 2
+
+
+def test_functions_can_be_pickled_and_have_their_names() -> None:
+    for function in (jnp.sum, jnp.reshape, lax.dot, random.normal, jax.vmap, jnp.add):
+        assert pickle.loads(pickle.dumps(function)) is function
+    assert jnp.sum.__name__ == "sum"
+    assert inspect.signature(jnp.expand_dims).parameters.keys() == {"a", "axis"}
 
 
 # -------------------------------------------------------------------------- late errors

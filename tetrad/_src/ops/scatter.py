@@ -188,6 +188,15 @@ class ScatterMax(ScatterExtremum):
 # --------------------------------------------------------------------- public functions
 
 
+def _numbers(given: Any, name: str) -> ScatterDimensionNumbers:
+    if not isinstance(given, ScatterDimensionNumbers):
+        raise TypeError(
+            f"lax.{name}: dimension_numbers must be lax.ScatterDimensionNumbers, got"
+            f" {given!r}"
+        )
+    return given
+
+
 def _public(cls: type[ScatterOp], name: str) -> Callable[..., Any]:
     def function(
         operand: Operand,
@@ -208,7 +217,7 @@ def _public(cls: type[ScatterOp], name: str) -> Callable[..., Any]:
             if not np.ndim(updates) and not isinstance(updates, np.generic):
                 updates = dtype.type(updates)
         op = cls(
-            dimension_numbers,
+            _numbers(dimension_numbers, name),
             bool(indices_are_sorted),
             bool(unique_indices),
             GatherScatterMode.from_any(mode),
@@ -255,7 +264,7 @@ def scatter_apply(
     shape = tuple([int(n) for n in update_shape])
     dtype = aval_of(operand).dtype
     op = Scatter(
-        dimension_numbers,
+        _numbers(dimension_numbers, "scatter_apply"),
         bool(indices_are_sorted),
         bool(unique_indices),
         GatherScatterMode.from_any(mode),

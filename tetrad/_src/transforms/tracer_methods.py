@@ -12,7 +12,7 @@ import operator
 from typing import Any, NoReturn
 
 from tetrad._src.core.bind import STATE, Tracer
-from tetrad._src.core.stage import StageTracer
+from tetrad._src.core.stage import StageTracer, check_ancestor
 from tetrad._src.transforms.jvp import JVPTracer
 from tetrad._src.transforms.linearize import LinearTracer
 from tetrad._src.transforms.vmap import BatchTracer
@@ -73,6 +73,11 @@ def _why(x: Tracer) -> str:
     )
 
 
+def _check_alive(x: Tracer) -> None:
+    """Raises if `x` has outlived the function it was made in."""
+    check_ancestor(x, STATE.trace)
+
+
 def _is_here(made: frames.Place) -> bool:
     """Whether the line that asked is the line that made the value."""
     here = _place()
@@ -112,6 +117,7 @@ def _bool(self: Tracer) -> bool:
     value = primal_of(self)
     if not isinstance(value, Tracer):
         return bool(value)
+    _check_alive(value)
     text, place = _asked()
     condition = _condition()
     if condition.text:
@@ -156,6 +162,7 @@ def _index(self: Tracer) -> int:
     value = primal_of(self)
     if not isinstance(value, Tracer):
         return operator.index(value)
+    _check_alive(value)
     text, place = _asked()
     raise errors.TracerIntegerConversionError(
         f"{text}{place} needs a Python integer while the function is traced, but"
@@ -177,6 +184,7 @@ def _instead_of_index(text: str) -> str:
 
 
 def _no_number(x: Tracer, function: str, instead: str) -> NoReturn:
+    _check_alive(x)
     text, place = _asked()
     raise errors.ConcretizationTypeError(
         f"{text}{place} needs a number while the function is traced, but {_why(x)}\n"
@@ -252,6 +260,7 @@ def _item(self: Tracer, *args: Any) -> Any:
 
 
 def _array(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
+    _check_alive(self)
     text, place = _asked()
     call = text.strip("`")
     better = "Use the function of jax.numpy of the same name"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from tetrad._src.util.frames import is_ours
@@ -67,6 +68,8 @@ def _direct(owner: Any, x: Any, path: str) -> str | None:
         if "__builtins__" in owner:
             return f"the global variable `{key}{path}`"
         instance = _instance_of(owner)
+        if isinstance(instance, type):
+            return f"the attribute `{key}{path}` of the class {instance.__name__}"
         if instance is not None:
             return f"the attribute `{key}{path}` of {_a(instance)}"
         return None
@@ -84,11 +87,17 @@ def _key_of(owner: dict[Any, Any], x: Any) -> Any:
 
 
 def _instance_of(attributes: dict[str, Any]) -> Any:
-    """The object whose `__dict__` this is."""
+    """The object or class whose `__dict__` this is."""
     for owner in gc.get_referrers(attributes):
+        if isinstance(owner, type) and _same_items(vars(owner), attributes):
+            return owner
         if getattr(owner, "__dict__", None) is attributes:
             return owner
     return None
+
+
+def _same_items(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    return len(a) == len(b) and all(a.get(key) is value for key, value in b.items())
 
 
 def _is_plain_object(owner: Any) -> bool:
