@@ -63,3 +63,27 @@ def test_channels_of_one_image_are_read_once():
     text = jax.see.program(gray)(jnp.asarray(image)).llvm
     assert "gather" in text  # the tail
     assert len(re.findall(r"= load <\d+ x float>", text)) == 3
+
+
+@pytest.mark.parametrize(
+    "shape, axes",
+    [
+        ((1000, 3), (0,)),
+        ((7, 100, 2), (1,)),
+        ((5, 90, 60, 3), (1, 2)),
+        ((40, 64, 3), (0,)),
+        ((3, 40, 4, 5), (0, 1)),
+        ((20000, 3), (0,)),
+        ((33, 40, 2, 3), (1,)),
+    ],
+)
+def test_folds_in_front_of_few_kept_elements(shape, axes):
+    x = np.random.default_rng(0).random(shape, dtype="float32")
+    for view in (lambda a: a, lambda a: a[::-1], lambda a: a * a[..., :1]):
+        got = jax.jit(lambda a, view=view: view(a).sum(axes))(jnp.asarray(x))
+        want = view(x).sum(axes, dtype="float64")
+        np.testing.assert_allclose(got, want, rtol=2e-6)
+        got = jax.jit(lambda a, view=view: view(a).max(axes))(jnp.asarray(x))
+        np.testing.assert_array_equal(got, view(x).max(axes))
+    got = jax.jit(lambda a: jnp.argmax(a, axes[0]))(jnp.asarray(x))
+    np.testing.assert_array_equal(got, np.argmax(x, axes[0]))

@@ -511,10 +511,16 @@ def _lower_fold(
     if form.outputs == 0:
         return [], []
     rows = form.kind == trees.ROWS
-    kept, kept_last = low.collapse(form.kept)
+    vector, length = form.inner[-1] if form.inner else -1, form.length
+    if rows:
+        kept, kept_last = low.collapse(form.kept)
+    else:
+        # Lanes are independent: vectors may run on into neighbouring kept axes.
+        kept, kept_last = low.collapse([*form.kept, vector])
+        length = kept.pop()
+        kept_last.pop()
     folded, folded_last = low.collapse(form.outer)
-    vector = form.inner[-1] if form.inner else -1
-    reads, writes, counts = low.accesses(vector, form.length)
+    reads, writes, counts = low.accesses(vector, length)
     folds = _folds(kernel)
     ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
     launch.work = ns * low.size
@@ -524,9 +530,10 @@ def _lower_fold(
     words = launch.words
     words.extend(kept)
     words.extend(folded)
-    words.extend((form.length, form.rows))
+    words.extend((length, form.rows))
     by_output = rows and form.outputs < 16
-    per_task = _fold_tasks(launch, form, split, by_output, schedule.lanes(kernel.wide))
+    lanes = schedule.lanes(kernel.wide)
+    per_task = _fold_tasks(launch, form, length, split, by_output, lanes)
     launch.chunk = schedule.task_chunk(per_task, ns)
     accesses = [*reads, *[a for _, a in writes], *counts]
     low.strides([*kept_last, *folded_last], vector, accesses)
@@ -555,7 +562,12 @@ def _lower_fold(
 
 
 def _fold_tasks(
-    launch: Launch, form: trees.Tree, split: bool, by_output: bool, lanes: int
+    launch: Launch,
+    form: trees.Tree,
+    length: int,
+    split: bool,
+    by_output: bool,
+    lanes: int,
 ) -> int:
     """Sets the tasks of a fold, and the words about blocks; the elements of a task."""
     words = launch.words
@@ -566,9 +578,9 @@ def _fold_tasks(
             words.extend((form.run, form.segment, segments, form.blocks))
             words.extend((form.blocks, 1) if by_output else (1, form.outputs))
         return min(form.run, form.rows) * min(form.segment, form.length)
-    strips = -(-form.length // (COLUMN_VECTORS * lanes))
+    strips = -(-length // (COLUMN_VECTORS * lanes))
     words.append(strips)
-    launch.total = form.outputs // form.length * strips * form.blocks
+    launch.total = form.outputs // length * strips * form.blocks
     if split:
         words.extend((form.run, form.blocks, form.outputs))
     return min(form.run, form.rows) * COLUMN_VECTORS * lanes

@@ -342,20 +342,29 @@ def write_columns(loops: Loops) -> Writer:
     strip = w.i("sub", number, w.i("mul", outer, strips))
     first = w.i("mul", strip, COLUMN_VECTORS * w.lanes)
     row = body.place(body.root, body.split(outer, kept), range(loops.outer))
-    columns, masks = [], []
-    for vector in range(COLUMN_VECTORS):
-        at = w.i("add", first, vector * w.lanes)
-        columns.append(at)
-        masks.append(w.mask(w.larger_index(w.i("sub", length, at), "0")))
-    totals = _walk_columns(w, body, folds, row, folded, (low, high), columns, masks)
+    columns = [w.i("add", first, v * w.lanes) for v in range(COLUMN_VECTORS)]
     base = w.i("mul", outer, length)
-    for at, mask, states in zip(columns, masks, totals):
-        place = w.i("add", base, at)
-        if not loops.split:
-            folds.store_results(states, place, mask)
-        else:
-            beside = w.i("add", place, w.i("mul", block, by_block))
-            folds.store_states(states, beside, mask)
+
+    def walk(masks: list[Any]) -> None:
+        totals = _walk_columns(w, body, folds, row, folded, (low, high), columns, masks)
+        for at, mask, states in zip(columns, masks, totals):
+            place = w.i("add", base, at)
+            if not loops.split:
+                folds.store_results(states, place, mask)
+            else:
+                beside = w.i("add", place, w.i("mul", block, by_block))
+                folds.store_states(states, beside, mask)
+
+    def partly() -> None:
+        rest = [w.larger_index(w.i("sub", length, at), "0") for at in columns]
+        walk([w.mask(count) for count in rest])
+
+    if any(access.comb is not None for access in loops.reads):
+        # Interleaved reads are cheap where no lane is masked.
+        full = w.less(w.i("add", columns[-1], w.lanes - 1), length)
+        w.choose(full, lambda: walk([None] * COLUMN_VECTORS), partly)
+    else:
+        partly()
     w.end(task)
     return w
 
@@ -368,7 +377,7 @@ def _walk_columns(
     folded: list[str],
     rows: tuple[str, str],
     columns: list[str],
-    masks: list[Value],
+    masks: Sequence[Value | None],
 ) -> list[list[State]]:
     """The states of a strip of columns."""
     loops = body.loops

@@ -25,6 +25,8 @@ READ_COST = 2.0
 STORE_COST = 3.0
 LAUNCH_COST = 4000.0
 GATHER_COST = 12.0
+SHORT_ROW = 16  # elements that are computed at once
+LONG_ROW = 64  # elements: what is computed once a row costs nothing from here on
 HEAVY = 500.0  # instructions: longer expressions are cut by storing an operand
 
 Shape = tuple[int, ...]
@@ -499,11 +501,14 @@ def _merge(x: Node, evals: dict[Any, float], reader: Node) -> None:
         return
     scale = 1.0
     if reader.kind == VIEW and not reader.stored and reader.layouts:
-        # Evaluated once a row where the innermost axes are broadcast.
+        # Evaluated once a row where the innermost axes are broadcast, which is worth
+        # it if rows are long: one element takes as long as a vector.
+        length = 1
         for axis in range(reader.aval.ndim - 1, -1, -1):
             if any(layout[axis] for layout in reader.layouts):
                 break
-            scale /= max(reader.aval.shape[axis], 1)
+            length *= max(reader.aval.shape[axis], 1)
+        scale /= length if length >= LONG_ROW else max(length // SHORT_ROW, 1)
     for key, count in evals.items():
         x.evaluated(key, count * scale)
 

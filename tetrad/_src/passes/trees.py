@@ -4,11 +4,12 @@ In: a space and the axes that are folded. Out: a `Tree`. Since neither fusion, n
 layout of operands, nor the number of threads enters, they cannot change a bit of the
 result. An operand that cannot be walked as its tree wants is made dense first.
 
-Extents of 1 are ignored. If the last axis is folded, vectors run along it (`rows`):
-short trailing axes are merged into one range of at least `LONG` elements, so that a
-range of rows is walked with the same accumulators. If the last axis is kept, or the
-folded range is very short, vectors run along the last kept axis (`columns`) and every
-lane folds in sequence, `FOLD` elements at a time.
+Extents of 1 are ignored. If the last axis is folded, or few elements follow the last
+folded one, vectors run along the latter (`rows`): short neighbouring folded axes are
+merged into one range of at least `LONG` elements, so that a range of rows is walked with
+the same accumulators. If the last axis is kept, or the folded range is very short,
+vectors run along kept axes, the last one at least (`columns`), and every lane folds in
+sequence, `FOLD` elements at a time.
 
 Long folds are cut into blocks whose states are merged by a second fold: rows into
 ranges of about `BLOCK` elements, columns into runs of a multiple of `FOLD` elements.
@@ -22,6 +23,7 @@ from tetrad._src.util.memo import Cache
 
 LONG = 128  # merge trailing folded axes up to this length
 SHORT = 32  # folded ranges below this run in columns
+NARROW = 8  # kept elements behind the folded ones, too few for a vector
 BLOCK = 8192  # elements of one block of rows
 FOLD = 64  # elements that a column adds before it adds to its total
 
@@ -33,7 +35,7 @@ class Tree(NamedTuple):
     """How a reduction is walked. `blocks` states per output are merged at the end."""
 
     kind: str
-    inner: tuple[int, ...]  # rows: the merged trailing axes; columns: the vector axis
+    inner: tuple[int, ...]  # rows: the merged folded axes; columns: the vector axis
     kept: tuple[int, ...]  # other kept axes with extents above 1
     outer: tuple[int, ...]  # other folded axes with extents above 1
     outputs: int  # number of results
@@ -65,7 +67,13 @@ def _tree(space: tuple[int, ...], axes: tuple[int, ...]) -> Tree:
         return Tree(ROWS, (), tuple(kept), (), outputs, 1, 1, 1, 1, 1)
     if not kept or dims[-1] in axes:
         group = _trailing(dims, axes)
-        if _product(space, group) >= SHORT or not kept or space[kept[-1]] < 8:
+        short = _product(space, group) < SHORT
+        if not short or not kept or space[kept[-1]] < NARROW:
+            return _rows(space, kept, folded, group, outputs)
+    else:
+        behind = [d for d in kept if d > folded[-1]]
+        group = _trailing([d for d in dims if d not in behind], axes)
+        if _product(space, behind) < NARROW and _product(space, group) >= SHORT:
             return _rows(space, kept, folded, group, outputs)
     return _columns(space, kept, folded, outputs)
 
@@ -116,7 +124,7 @@ def _columns(
 
 
 def _trailing(dims: list[int], axes: tuple[int, ...]) -> list[int]:
-    """The folded axes behind the last kept one."""
+    """The folded axes behind the last kept one of `dims`."""
     group: list[int] = []
     for d in reversed(dims):
         if d not in axes:
