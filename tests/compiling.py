@@ -8,7 +8,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Trace, set_base
 from tetrad._src.core.stage import restage
 from tetrad._src.cpu.compile import compile as compile_jaxpr
-from tetrad._src.cpu.compile import lower_step
+from tetrad._src.cpu.compile import lower_steps
 from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
 from tetrad._src.cpu.pool import native
@@ -56,7 +56,7 @@ def compiled(fun, args, by_value=None):
 def checked(jaxpr, by_value):
     """The program of a jaxpr, after its plan and its memory were checked."""
     plan = check_plan(fuse(simplify(jaxpr), by_value, COSTS))
-    scratch = [lower_step(step, plan)[1] for step in plan.steps]
+    scratch = {step: scratch for step, (_, scratch) in lower_steps(plan).items()}
     check_memory(plan, allocate(plan, scratch))
     return compile_jaxpr(jaxpr, by_value)
 

@@ -30,15 +30,15 @@ from tetrad._src.cpu.literals import element_type, scalar_format
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.loops import FLAT, FOLD_COLUMNS, FOLD_ROWS, ROWS, SERIAL, TILES, Loops
 from tetrad._src.cpu.loops import text as loops_text
+from tetrad._src.cpu.job import JobWriter, Launches
 from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, lower
 from tetrad._src.cpu.map import write_map, write_serial
-from tetrad._src.cpu.native_pool import Opcode
 from tetrad._src.cpu.reduce import write_columns, write_rows
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.cpu.transpose import write_tiles
 from tetrad._src.passes.check import check_memory, check_plan
 from tetrad._src.passes.fuse import fuse
-from tetrad._src.passes.ir import Call, Copy, Kernel, Plan
+from tetrad._src.passes.ir import Call, Copy, Kernel, Plan, Step, leaves, loops_of
 from tetrad._src.passes.plan import Memory, allocate
 from tetrad._src.passes.simplify import simplify
 from tetrad._src.passes.text import plan_text, program_text
@@ -46,8 +46,6 @@ from tetrad._src.util.config import config
 from tetrad._src.util.memo import Cache
 
 CHECKED = os.environ.get("TETRAD_CHECK", "") not in ("", "0")
-LAUNCH = int(Opcode.LAUNCH)
-LAUNCH_NS = 60.0
 COPY_NS = 0.04  # a byte
 COPY_CHUNK = 1 << 18
 
@@ -90,7 +88,7 @@ class Program:
     __slots__ = (
         "in_avals", "out_avals", "by_value", "donors", "work", "work_in_place", "arena",
         "fields", "fix", "code", "args", "codes", "new_kernels",
-        "image", "jaxpr", "__weakref__",
+        "loops", "image", "jaxpr", "__weakref__",
     )
 
     in_avals: tuple[Aval, ...]
@@ -105,6 +103,7 @@ class Program:
     code: np.ndarray[Any, Any]
     args: np.ndarray[Any, Any]
     codes: list[Any]
+    loops: bool  # may run long, and can be cancelled
     new_kernels: int  # machine code that did not exist before
     image: Any  # how the client keeps the program in memory
     jaxpr: Jaxpr
@@ -116,12 +115,11 @@ class Program:
         plan = fuse(simplify(self.jaxpr), self.by_value, COSTS)
         if stage == "plan":
             return plan_text(plan)
-        lowered = [lower_step(step, plan) for step in plan.steps]
+        lowered = lower_steps(plan)
         if stage == "program":
-            memory = allocate(plan, [scratch for _, scratch in lowered])
-            return program_text(plan, memory)
+            return program_text(plan, allocate(plan, _scratch(lowered)))
         loops = []
-        for launches, _ in lowered:
+        for launches, _ in lowered.values():
             for launch in launches:
                 if type(launch.loops) is Loops and launch.loops not in loops:
                     loops.append(launch.loops)
@@ -142,12 +140,12 @@ def write(loops: Loops) -> Writer:
 def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     """The program of `jaxpr`, whose inputs marked in `by_value` are scalars."""
     plan = fuse(simplify(jaxpr), by_value, COSTS)
-    lowered = [lower_step(step, plan) for step in plan.steps]
-    memory = allocate(plan, [scratch for _, scratch in lowered])
+    lowered = lower_steps(plan)
+    memory = allocate(plan, _scratch(lowered))
     if CHECKED or config.jax_enable_checks:
         check_plan(plan)
         check_memory(plan, memory)
-    _drop_copies(plan, memory, lowered)
+    _settle_copies(plan, memory, lowered)
     program = Program()
     program.jaxpr = jaxpr
     program.in_avals = jaxpr.in_avals
@@ -161,16 +159,28 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     return program
 
 
-def _drop_copies(
-    plan: Plan, memory: Memory, lowered: list[tuple[list[Launch], list[int]]]
-) -> None:
-    """Copies from a buffer to itself need not even be looked at."""
-    slots, offsets = memory.slots, memory.offsets
-    for number, step in enumerate(plan.steps):
+def lower_steps(plan: Plan) -> dict[Step, Launches]:
+    """The launches of all steps that are no blocks."""
+    return {step: lower_step(step, plan) for step in leaves(plan.steps)}
+
+
+def _scratch(lowered: dict[Step, Launches]) -> dict[Step, list[int]]:
+    return {step: scratch for step, (_, scratch) in lowered.items() if scratch}
+
+
+def _settle_copies(plan: Plan, memory: Memory, lowered: dict[Step, Launches]) -> None:
+    """Drops copies of a buffer to itself; adds those at the end of turns."""
+    for step in lowered:
         if type(step) is Copy:
-            source, target = step.source, step.target
-            if slots[source] == slots[target] and offsets[source] == offsets[target]:
-                lowered[number] = ([], [])
+            if memory.place(plan, step.source) == memory.place(plan, step.target):
+                lowered[step] = ([], [])
+    for loop in loops_of(plan.steps):
+        copies = [
+            _copy(after, before, plan)
+            for after, before in loop.carries
+            if memory.place(plan, after) != memory.place(plan, before)
+        ]
+        lowered[loop] = (copies, [])
 
 
 _structs: Cache = Cache("formats of runs", limit=1024)
@@ -191,20 +201,28 @@ def _fields(plan: Plan, memory: Memory) -> struct.Struct:
 # ------------------------------------------------------------------- steps to launches
 
 
-def lower_step(step: Any, plan: Plan) -> tuple[list[Launch], list[int]]:
+def lower_step(step: Any, plan: Plan) -> Launches:
     """The launches of a step, and the bytes of its scratch memory."""
     if type(step) is Kernel:
-        return lower(step, plan.avals)
+        return lower(step, plan.avals, _exact(step, plan))
     if type(step) is Copy:
-        return [_copy(step, plan)], []
+        return [_copy(step.source, step.target, plan)], []
     return _call(step, plan)
 
 
-def _copy(step: Copy, plan: Plan) -> Launch:
+def _exact(kernel: Kernel, plan: Plan) -> bool:
+    """Whether whole vectors would reach into what stands behind a part."""
+    return any(
+        write.value in plan.parts and plan.avals[write.value].nbytes % 64
+        for write in kernel.writes
+    )
+
+
+def _copy(source: int, target: int, plan: Plan) -> Launch:
     launch = Launch()
-    launch.pointer(VALUE, step.source, 0)
-    launch.pointer(VALUE, step.target, 0)
-    launch.total = plan.avals[step.target].nbytes
+    launch.pointer(VALUE, source, 0)
+    launch.pointer(VALUE, target, 0)
+    launch.total = plan.avals[target].nbytes
     launch.chunk = COPY_CHUNK
     launch.work = COPY_NS * launch.total
     launch.loops = (_COPY_TEXT, "tetrad_copy", ("tetrad_copy",))
@@ -247,46 +265,21 @@ def _assemble(
     program: Program,
     plan: Plan,
     memory: Memory,
-    lowered: Sequence[tuple[list[Launch], list[int]]],
+    lowered: dict[Step, Launches],
 ) -> None:
     """Writes the arrays of the job."""
-    launches = [launch for made, _ in lowered for launch in made if launch.total > 0]
-    addresses, program.codes, program.new_kernels = _machine_code(launches)
-    first_scalar = memory.arena_slot + bool(memory.arena)
-    scalar_slots: dict[int, int] = {}
-    for position in range(plan.inputs):
-        if plan.by_value[position]:
-            scalar_slots[position] = first_scalar + len(scalar_slots)
-    words: list[int] = []
-    fix: list[int] = []
-    code: list[int] = []
-    work = in_place = 0.0
-    slots, offsets = memory.slots, memory.offsets
-    number = 0
-    for step, (made, _) in enumerate(lowered):
-        for launch in made:
-            if launch.total <= 0:
-                continue
-            base = len(words)
-            words.extend(launch.words)
-            for at, what, which, offset in launch.fixes:
-                if what == VALUE:
-                    fix += (base + at, slots[which], offsets[which] + offset)
-                elif what == SCRATCH:
-                    place = memory.scratch[step][which] + offset
-                    fix += (base + at, memory.arena_slot, place)
-                else:
-                    fix += (base + at, scalar_slots[which], 0)
-            code += (LAUNCH, addresses[number], base, launch.total, launch.chunk)
-            number += 1
-            work += launch.work + LAUNCH_NS
-            if type(plan.steps[step]) is not Copy:
-                in_place += launch.work + LAUNCH_NS
-    program.args = np.array(words, np.int64)
-    program.fix = np.array(fix, np.int64)
-    program.code = np.array(code, np.int64)
+    launches = [
+        launch for made, _ in lowered.values() for launch in made if launch.total > 0
+    ]
+    found, program.codes, program.new_kernels = _machine_code(launches)
+    writer = JobWriter(plan, memory, lowered, dict(zip(launches, found)))
+    work, in_place = writer.block(plan.steps)
+    program.args = np.array(writer.words, np.int64)
+    program.fix = np.array(writer.fix, np.int64)
+    program.code = np.array(writer.code, np.int64)
     program.work = int(work)
     program.work_in_place = int(in_place)
+    program.loops = bool(writer.moves)
 
 
 def _machine_code(launches: Sequence[Launch]) -> tuple[list[int], list[Any], int]:

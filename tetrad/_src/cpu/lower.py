@@ -297,17 +297,22 @@ def _coordinates(kernel: Kernel) -> list[Any]:
     return found
 
 
-def lower(kernel: Kernel, avals: Sequence[Any]) -> tuple[list[Launch], list[int]]:
-    """The launches of a kernel, and the bytes of each piece of scratch memory."""
+def lower(
+    kernel: Kernel, avals: Sequence[Any], exact: bool = False
+) -> tuple[list[Launch], list[int]]:
+    """The launches of a kernel, and the bytes of each piece of scratch memory.
+
+    If `exact`, nothing may be written behind a result, not even for a moment.
+    """
     low = _Lowering(kernel)
     if kernel.reductions:
         return _lower_fold(low, avals)
     if low.size == 0:
         return [], []
-    return [_lower_map(low, avals)], []
+    return [_lower_map(low, avals, exact)], []
 
 
-def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
+def _lower_map(low: _Lowering, avals: Sequence[Any], exact: bool) -> Launch:
     kernel, launch = low.kernel, low.launch
     extents, last = low.collapse(range(len(kernel.space)))
     vector = last[-1] if last else -1
@@ -328,7 +333,7 @@ def _lower_map(low: _Lowering, avals: Sequence[Any]) -> Launch:
         scatter = _point_write(low)
         launch.work = schedule.SCATTER_NS * low.size
     else:
-        flat = len(extents) <= 1 and not kernel.ragged and not low.points
+        flat = len(extents) <= 1 and not (kernel.ragged or exact or low.points)
         template = FLAT if flat else ROWS
     split = False
     stream = 0

@@ -87,6 +87,7 @@ class Opcode(enum.IntEnum):
     COPY = 3  # destination argument, source argument
     ADD = 4  # argument, constant
     JUMP_IF_LESS = 5  # left argument, right argument, target
+    SWITCH = 6  # argument holding a pointer to an i32 n, count: skip min(n, count - 1)
 
 
 def pool_text(parking: str | None = None) -> str:
@@ -465,7 +466,8 @@ start:
 step:
   %i = phi i64 [ 0, %start ],
              [ %next, %is_launch ], [ %a, %is_jump ], [ %unless_to, %is_unless ],
-             [ %next, %is_copy ], [ %next, %is_add ], [ %less_to, %is_less ]
+             [ %next, %is_copy ], [ %next, %is_add ], [ %less_to, %is_less ],
+             [ %switch_to, %is_switch ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %poll, label %done
 poll:
@@ -491,6 +493,7 @@ decode:
     i64 <COPY>, label %is_copy
     i64 <ADD>, label %is_add
     i64 <JUMP_IF_LESS>, label %is_less
+    i64 <SWITCH>, label %is_switch
   ]
 is_launch:
   %function = inttoptr i64 %a to ptr
@@ -526,6 +529,15 @@ is_less:
   %right = load i64, ptr %pright
   %less = icmp slt i64 %left, %right
   %less_to = select i1 %less, i64 %c, i64 %next
+  br label %step
+is_switch:
+  %pswitch = getelementptr i64, ptr %arguments, i64 %a
+  %pchoice = load ptr, ptr %pswitch
+  %choice = load i32, ptr %pchoice
+  %choice64 = zext i32 %choice to i64
+  %last_choice = sub i64 %b, 1
+  %skipped = call i64 @llvm.umin.i64(i64 %choice64, i64 %last_choice)
+  %switch_to = add i64 %next, %skipped
   br label %step
 done:
   ; chunks that were skipped leave the last launch incomplete

@@ -16,10 +16,13 @@ from tetrad._src.passes.ir import (
     POINT,
     READ,
     SCALAR,
+    Branch,
     Call,
     Copy,
     Kernel,
+    Loop,
     Plan,
+    Step,
 )
 from tetrad._src.passes.plan import Lives, Memory, read_values, written_values
 
@@ -27,28 +30,82 @@ from tetrad._src.passes.plan import Lives, Memory, read_values, written_values
 def check_plan(plan: Plan) -> Plan:
     """Raises unless values are written before they are read, inside their extents."""
     known = {v for v in range(plan.inputs) if not plan.by_value[v]}
-    for number, step in enumerate(plan.steps):
-        where = f"step {number}"
-        fresh = set(written_values(step))
-        for value in read_values(step):
-            if value not in known and value not in fresh:
-                raise IllFormed(f"{where} reads v{value} before it is written")
-        if type(step) is Kernel:
-            _check_kernel(plan, step, where)
-        elif type(step) is Copy:
-            if plan.avals[step.source].nbytes != plan.avals[step.target].nbytes:
-                raise IllFormed(f"{where} copies between values of different sizes")
-        elif type(step) is Call:
-            for aval, read in zip(step.in_avals, step.reads, strict=True):
-                _inside(plan, aval.shape, read, where)
-        known |= fresh
+    known = _check_block(plan, plan.steps, known, "step")
     if len(set(plan.outs)) != len(plan.outs):
         raise IllFormed("two outputs are one value")
     for value in plan.outs:
-        unwritten = value not in known and plan.avals[value].size
-        if unwritten or value < plan.inputs:
+        if value not in known or value < plan.inputs:
             raise IllFormed(f"output v{value} is never written")
     return plan
+
+
+def _check_block(
+    plan: Plan, steps: Sequence[Step], known: set[int], name: str
+) -> set[int]:
+    """What is known after a block, if `known` is before it."""
+    known = set(known)
+    for number, step in enumerate(steps):
+        where = f"{name} {number}"
+        if type(step) is Branch:
+            _need(step.index, known, where)
+            ends = [_check_block(plan, block, known, where) for block in step.blocks]
+            known = set.intersection(*ends)
+        elif type(step) is Loop:
+            known = _check_loop(plan, step, known, where)
+        else:
+            _check_leaf(plan, step, known, where)
+    return known
+
+
+def _check_loop(plan: Plan, loop: Loop, known: set[int], where: str) -> set[int]:
+    known = known | set(loop.stacked)
+    inside = set(known)
+    for value, part in plan.parts.items():
+        if part.loop is loop:
+            _need(part.whole, known, where)
+            inside.add(value)
+            _check_part(plan, value, where)
+    for _, before in loop.carries:
+        _need(before, known, where)
+    inside = _check_block(plan, loop.test, inside, f"{where} test")
+    if loop.condition >= 0:
+        _need(loop.condition, inside, where)
+    inside = _check_block(plan, loop.body, inside, where)
+    for after, before in loop.carries:
+        _need(after, inside, where)
+        if plan.avals[after].nbytes != plan.avals[before].nbytes:
+            raise IllFormed(f"{where} carries between values of different sizes")
+    return known
+
+
+def _check_part(plan: Plan, value: int, where: str) -> None:
+    part = plan.parts[value]
+    turns = part.loop.length or 0
+    ends = (part.offset, part.offset + part.stride * max(turns - 1, 0))
+    room = plan.avals[part.whole].nbytes - plan.avals[value].nbytes
+    if turns and (min(ends) < 0 or max(ends) > room):
+        raise IllFormed(f"{where} moves v{value} out of v{part.whole}")
+
+
+def _check_leaf(plan: Plan, step: Step, known: set[int], where: str) -> None:
+    fresh = set(written_values(step))
+    for value in read_values(step):
+        if value not in fresh:
+            _need(value, known, where)
+    if type(step) is Kernel:
+        _check_kernel(plan, step, where)
+    elif type(step) is Copy:
+        if plan.avals[step.source].nbytes != plan.avals[step.target].nbytes:
+            raise IllFormed(f"{where} copies between values of different sizes")
+    elif type(step) is Call:
+        for aval, read in zip(step.in_avals, step.reads, strict=True):
+            _inside(plan, aval.shape, read, where)
+    known |= fresh
+
+
+def _need(value: int, known: set[int], where: str) -> None:
+    if value not in known:
+        raise IllFormed(f"{where} reads v{value} before it is written")
 
 
 def _check_kernel(plan: Plan, kernel: Kernel, where: str) -> None:
@@ -102,19 +159,29 @@ def check_memory(plan: Plan, memory: Memory) -> None:
     lives = Lives(plan)
     placed = []
     for value in range(plan.inputs, len(plan.avals)):
-        if lives.first[value] < 0:
+        if lives.first[value] < 0 or value in plan.parts:
             continue
         if memory.slots[value] < 0:
             raise IllFormed(f"v{value} has no place")
-        last = len(plan.steps) if value in plan.outs else lives.last[value]
+        last = lives.end if value in plan.outs else lives.last[value]
         start = memory.offsets[value]
         end = start + plan.avals[value].nbytes
         placed.append((memory.slots[value], start, end, lives.first[value], last, value))
     for i, (slot, start, end, first, last, value) in enumerate(placed):
         for other, a, b, born, dies, name in placed[:i]:
             apart = slot != other or end <= a or b <= start
-            if not apart and first < dies and born < last:
+            if apart or first >= dies or born >= last:
+                continue
+            if not (_rests(lives, value, born, dies) or _rests(lives, name, first, last)):
                 raise IllFormed(f"v{value} and v{name} share memory while both live")
+
+
+def _rests(lives: Lives, value: int, first: int, last: int) -> bool:
+    """Whether the carried `value` is not needed from `first` to `last`."""
+    return any(
+        carried.before == value and carried.last <= first and last <= carried.end
+        for carried in lives.carries
+    )
 
 
 __all__ = ["IllFormed", "check_memory", "check_plan"]

@@ -5,7 +5,8 @@ which inputs are scalars passed by value. Out: a `Plan`.
 
 `graph` has said which values are stored. Here every stored value gets a kernel, in the
 order of equations: the first one over the same space, behind everything it reads, or a
-new one. Its expression is pulled into that kernel (`pull`). Read `_Placer.place`.
+new one. Its expression is pulled into that kernel (`pull`). Jaxprs of control flow
+become blocks (`flow`). Read `_Placer.place`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr
 from tetrad._src.core.op import Kind, Op, Region
+from tetrad._src.passes.flow import NEW, FlowPlacer
 from tetrad._src.passes.graph import (
     COUNT,
     GATHER,
@@ -30,6 +32,7 @@ from tetrad._src.passes.graph import (
     Node,
     Permute,
     Splat,
+    input_nodes,
 )
 from tetrad._src.passes.ir import (
     Call,
@@ -40,10 +43,11 @@ from tetrad._src.passes.ir import (
     Read,
     Reduction,
     Scatter,
+    Step,
     Term,
     Write,
 )
-from tetrad._src.passes.pull import Puller, is_wide
+from tetrad._src.passes.pull import is_wide
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
 STREAMS = 24  # reads and writes of one large kernel
@@ -56,26 +60,42 @@ Strides = tuple[int, ...]
 
 def fuse(jaxpr: Jaxpr, by_value: tuple[bool, ...], machine: Machine) -> Plan:
     """The plan of `jaxpr`."""
-    graph = Graph(jaxpr, by_value, machine)
-    placer = _Placer(graph, Plan(jaxpr.in_avals, by_value), machine)
-    for eqn, made in graph.order:
-        for node in made:
-            if node.uses:
-                placer.place(eqn, made)
-                break
-    placer.finish(graph.outs)
-    return placer.plan
+    plan = Plan(jaxpr.in_avals, by_value)
+    inputs = input_nodes(jaxpr.in_avals, by_value)
+    placer = _Placer(Graph(jaxpr, inputs, machine), plan, machine)
+    plan.outs = placer.run([NEW] * len(jaxpr.outs))
+    plan.steps = placer.steps
+    return plan
 
 
-class _Placer(Puller):
-    """Fills a plan with steps."""
+class _Placer(FlowPlacer):
+    """Fills a block of a plan with steps."""
 
     def __init__(self, graph: Graph, plan: Plan, machine: Machine) -> None:
-        super().__init__(machine)
+        super().__init__(plan, machine)
         self.graph = graph
-        self.plan = plan
-        self.steps = plan.steps
         self.by_space: dict[Shape, list[int]] = {}
+
+    def run(self, targets: Sequence[int]) -> list[int]:
+        """Places everything; the values of the outputs.
+
+        `targets` names values that outputs must become, or says NEW.
+        """
+        self.aim(self.graph.outs, targets)
+        for eqn, made in self.graph.order:
+            for node in made:
+                if node.uses:
+                    self.place(eqn, made)
+                    break
+        return self.finish(self.graph.outs, targets)
+
+    def block(
+        self, jaxpr: Jaxpr, inputs: Sequence[Node], targets: Sequence[int]
+    ) -> tuple[list[Step], list[int]]:
+        """The steps of a jaxpr inside of this one, and the values of its outputs."""
+        placer = _Placer(Graph(jaxpr, inputs, self.machine), self.plan, self.machine)
+        outs = placer.run(targets)
+        return placer.steps, outs
 
     def place(self, eqn: Eqn, made: list[Node]) -> None:
         first = made[0]
@@ -93,6 +113,8 @@ class _Placer(Puller):
             self.place_regions(eqn, first)
         elif eqn.op.kind is Kind.UPDATE:
             self.place_update(eqn, first)
+        elif eqn.op.flow is not None:
+            self.place_flow(eqn, made)
         else:
             self.place_call(eqn, made)
 
@@ -155,10 +177,6 @@ class _Placer(Puller):
         for x in ins:
             if x.kind == VALUE and x.stored and x.value < 0:
                 self.place_write(x)
-
-    def new_value(self, node: Node) -> int:
-        node.value = self.plan.new_value(node.aval)
-        return node.value
 
     def place_write(self, node: Node) -> None:
         """A kernel that stores an elementwise value or a view."""
@@ -365,24 +383,29 @@ class _Placer(Puller):
         for node in made:
             node.far, node.near = len(self.steps), -1
 
-    def finish(self, outs: list[Node]) -> None:
+    def finish(self, outs: list[Node], targets: Sequence[int]) -> list[int]:
         """Every output gets a value of its own."""
-        given: set[int] = set()
-        for node in outs:
-            if node.stored and node.kind != INPUT and node.value not in given:
-                given.add(node.value)
-                self.plan.outs.append(node.value)
+        values: list[int] = []
+        for node, target in zip(outs, targets):
+            own = node.stored and node.kind != INPUT and node.value not in values
+            if own and target in (NEW, node.value):
+                values.append(node.value)
                 continue
-            root = Node(node.aval, MAP, None, (node,))
-            root.layouts = node.layouts
-            root.near, root.far = node.near, node.far
-            step = self.kernel(node.aval.shape, root)
-            kernel = self.steps[step]
-            assert type(kernel) is Kernel
-            ref = self.pull(kernel, node, ())
-            value = self.plan.new_value(node.aval)
-            kernel.writes.append(Write(ref, value, node.aval.strides, 0, ()))
-            self.plan.outs.append(value)
+            value = self.plan.new_value(node.aval) if target == NEW else target
+            self.write(node, value)
+            values.append(value)
+        return values
+
+    def write(self, node: Node, value: int) -> None:
+        """A kernel that gives `value` what `node` is."""
+        root = Node(node.aval, MAP, None, (node,))
+        root.layouts = node.layouts
+        root.near, root.far = node.near, node.far
+        step = self.kernel(node.aval.shape, root)
+        kernel = self.steps[step]
+        assert type(kernel) is Kernel
+        ref = self.pull(kernel, node, ())
+        kernel.writes.append(Write(ref, value, node.aval.strides, 0, ()))
 
 
 def _disjoint(regions: Sequence[Region], aval: Aval) -> bool:

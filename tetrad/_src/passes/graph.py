@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var
-from tetrad._src.core.op import Kind, Op
+from tetrad._src.core.op import Flow, Kind, Op
 from tetrad._src.passes.ir import Scalar
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
@@ -134,44 +134,52 @@ class Node:
             self.evals[key] = max(self.evals.get(key, 0.0), count)
 
 
+def scalar_node(aval: Aval, scalar: Scalar) -> Node:
+    """A scalar that travels as a word."""
+    node = Node(aval, VALUE, None, ())
+    node.scalar = scalar
+    return node
+
+
+def memory_node(aval: Aval, value: int) -> Node:
+    """What comes into a jaxpr in memory: value number `value` of the plan."""
+    node = Node(aval, INPUT, None, ())
+    node.value = value
+    node.stored = True
+    node.cost = READ_COST
+    if aval.shape:
+        node.layouts = (aval.strides,)
+    return node
+
+
+def input_nodes(avals: Sequence[Aval], by_value: Sequence[bool]) -> list[Node]:
+    """The inputs of a program."""
+    return [
+        scalar_node(aval, Scalar(position, None, aval.dtype))
+        if scalar
+        else memory_node(aval, position)
+        for position, (aval, scalar) in enumerate(zip(avals, by_value))
+    ]
+
+
 class Graph:
     """The nodes of a jaxpr; `order` lists those of each equation."""
 
-    def __init__(
-        self, jaxpr: Jaxpr, by_value: tuple[bool, ...], machine: Machine
-    ) -> None:
+    def __init__(self, jaxpr: Jaxpr, inputs: Sequence[Node], machine: Machine) -> None:
         self.machine = machine
-        self.nodes: dict[Var, Node] = {}
+        self.nodes: dict[Var, Node] = dict(zip(jaxpr.ins, inputs, strict=True))
         self.order: list[tuple[Eqn, list[Node]]] = []
         self.moved = False  # some value is read in other ways than when it was added
-        for position, var in enumerate(jaxpr.ins):
-            self.add_input(position, var, by_value[position])
         for eqn in jaxpr.eqns:
             self.order.append((eqn, self.add(eqn)))
         self.outs = [self.node(atom) for atom in jaxpr.outs]
         self.decide()
 
-    def add_input(self, position: int, var: Var, by_value: bool) -> None:
-        aval = var.aval
-        if by_value:
-            node = Node(aval, VALUE, None, ())
-            node.scalar = Scalar(position, None, aval.dtype)
-        else:
-            node = Node(aval, INPUT, None, ())
-            node.value = position
-            node.stored = True
-            node.cost = READ_COST
-            if aval.shape:
-                node.layouts = (aval.strides,)
-        self.nodes[var] = node
-
     # ------------------------------------------------------------ forwards: the nodes
 
     def node(self, atom: Any) -> Node:
         if type(atom) is Literal:
-            node = Node(atom.aval, VALUE, None, ())
-            node.scalar = Scalar(-1, atom.val, atom.aval.dtype)
-            return node
+            return scalar_node(atom.aval, Scalar(-1, atom.val, atom.aval.dtype))
         return self.nodes[atom]
 
     def add(self, eqn: Eqn) -> list[Node]:
@@ -303,6 +311,8 @@ class Graph:
             self.need_tree(eqn, ins)
         elif op.kind is Kind.UPDATE:
             self.need_update(op, ins)
+        elif op.flow is not None:
+            self.need_flow(op, ins)
         elif op.regions is None:
             ins = self.need_call(eqn, ins)
         made = []
@@ -337,6 +347,18 @@ class Graph:
             return
         for x in ins[1:]:
             self.store(x)
+
+    def need_flow(self, op: Op, ins: list[Node]) -> None:
+        """Operands that the blocks read; scalars pass by value."""
+        if op.flow is Flow.BRANCH:
+            self.store(ins[0])
+        for position, role in enumerate(flow_roles(op, len(ins))):
+            x = ins[position]
+            if role is CARRY:
+                if x.kind == MAP or x.kind == GATHER:
+                    self.store(x)
+            elif x.kind != VALUE:
+                self.store(x)
 
     def need_call(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
         """Operands as the hand-made kernel reads them; what it cannot read is stored.
@@ -433,6 +455,19 @@ class Graph:
 
 
 # ----------------------------------------------------------------------------- helpers
+
+CONST, CARRY, STACKED = range(3)  # roles of the operands of control flow
+
+
+def flow_roles(op: Any, count: int) -> list[int]:
+    """What each of `count` operands is to the jaxprs that `op` runs."""
+    if op.flow is Flow.BRANCH:
+        return [CONST] * count
+    if op.flow is Flow.WHILE:
+        consts = op.cond_nconsts + op.body_nconsts
+        return [CONST] * consts + [CARRY] * (count - consts)
+    stacked = count - op.num_consts - op.num_carry
+    return [CONST] * op.num_consts + [CARRY] * op.num_carry + [STACKED] * stacked
 
 
 def _weight(x: Node) -> float:

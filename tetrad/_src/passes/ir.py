@@ -1,7 +1,8 @@
 """The Plan: what runs, in which order, before anybody decides where values live.
 
-    Plan      ::= inputs Step* outputs                 values are numbered; inputs first
-    Step      ::= Kernel | Call | Copy
+    Plan      ::= inputs Block outputs                 values are numbered; inputs first
+    Block     ::= Step*
+    Step      ::= Kernel | Call | Copy | Branch | Loop
     Kernel    ::= space Entry* Write* Reduction* Scatter*
     Entry     ::= read Read | scalar Scalar | coordinate Coordinate
                 | Op ref*                              out[i] = op(x[i], …)
@@ -14,15 +15,27 @@
     Scatter   ::= Op ref value values Coordinate*      writes at computed coordinates
     Call      ::= name parameters Read* values         a kernel made by hand
     Copy      ::= value value                          unless both are one buffer
+    Branch    ::= value Block*                         the block that the value names
+    Loop      ::= length Block Carry* value*           that many turns; or
+                | Block value Block Carry*             turns while the value is true
+    Carry     ::= value value                          the former becomes the latter
+    Part      ::= value offset stride Loop             an element of a stacked value
 
 A kernel visits every point of its space (a tuple of extents) once and evaluates its
 entries there; `ref` is the position of an entry. Strides and offsets count elements.
 Start terms add run-time offsets: the value of a scalar, clamped to 0..limit, times a
 stride. Two kernels of one plan may touch the same value only in the order of steps.
+
+Values are numbered through all blocks, and a block sees what was written before it. A
+value is written once, with two exceptions: every block of a branch writes the results
+of the branch, and what a loop carries is written before it and, by its `Carry`s, after
+each turn, all at the same time. A value that is a `Part` has no memory of its own: in
+turn t of its loop it is the bytes `offset + t·stride` and following of another value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import Aval, dense_strides
@@ -192,13 +205,78 @@ class Copy:
         self.target = target
 
 
-Step = Kernel | Call | Copy
+class Branch:
+    """One of `blocks`: the one whose number value `index` (i32) holds."""
+
+    __slots__ = ("index", "blocks")
+
+    def __init__(self, index: int, blocks: list[list[Step]]) -> None:
+        self.index = index
+        self.blocks = blocks
+
+
+class Loop:
+    """`body`, a number of times or while a value is true.
+
+    With a `length` there are that many turns. Without, `test` runs before each turn,
+    and the turn follows if it leaves `condition` true. `carries` says which values of
+    one turn (first) are which of the next one. `stacked` lists the values that the
+    turns fill part by part.
+    """
+
+    __slots__ = ("length", "test", "condition", "body", "carries", "stacked")
+
+    def __init__(self, length: int | None) -> None:
+        self.length = length
+        self.test: list[Step] = []
+        self.condition = -1
+        self.body: list[Step] = []
+        self.carries: list[tuple[int, int]] = []
+        self.stacked: list[int] = []
+
+
+class Part(NamedTuple):
+    """What a value is that a loop moves along another one."""
+
+    whole: int
+    offset: int  # bytes, in the first turn
+    stride: int  # bytes from one turn to the next
+    loop: Loop
+
+
+Step = Kernel | Call | Copy | Branch | Loop
+
+
+def leaves(steps: list[Step]) -> Iterator[Kernel | Call | Copy]:
+    """The steps of a block that are no blocks themselves, in order."""
+    for step in steps:
+        if type(step) is Branch:
+            for block in step.blocks:
+                yield from leaves(block)
+        elif type(step) is Loop:
+            yield from leaves(step.test)
+            yield from leaves(step.body)
+        else:
+            yield step  # type: ignore[misc]
+
+
+
+def loops_of(steps: list[Step]) -> Iterator[Loop]:
+    """The loops of a block, inner ones first."""
+    for step in steps:
+        if type(step) is Branch:
+            for block in step.blocks:
+                yield from loops_of(block)
+        elif type(step) is Loop:
+            yield from loops_of(step.test)
+            yield from loops_of(step.body)
+            yield step
 
 
 class Plan:
     """Steps over numbered values."""
 
-    __slots__ = ("by_value", "avals", "steps", "outs", "inputs")
+    __slots__ = ("by_value", "avals", "steps", "outs", "inputs", "parts")
 
     def __init__(self, in_avals: tuple[Aval, ...], by_value: tuple[bool, ...]) -> None:
         self.inputs = len(in_avals)
@@ -206,7 +284,14 @@ class Plan:
         self.avals: list[Aval] = list(in_avals)
         self.steps: list[Step] = []
         self.outs: list[int] = []
+        self.parts: dict[int, Part] = {}
 
     def new_value(self, aval: Aval) -> int:
         self.avals.append(aval)
         return len(self.avals) - 1
+
+    def memory_of(self, value: int) -> int:
+        """The value in whose memory `value` lies."""
+        while value in self.parts:
+            value = self.parts[value].whole
+        return value

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from tetrad._src.passes.ir import POINT, Call, Copy, Kernel, Plan, Step
+from tetrad._src.passes.ir import POINT, Branch, Call, Copy, Kernel, Loop, Plan, Step
 
-Block = tuple[int, int, int, list[int], int]  # bytes, first, last step, what, whose
+# Bytes, first and last number, which values; or which scratch memory of a step.
+Block = tuple[int, int, int, list[int], Step | None]
 
 MANY = 200  # more blocks are placed by a faster, less tight way
 ALIGNMENT = 64
@@ -35,27 +36,103 @@ class Memory:
     def __init__(self, count: int) -> None:
         self.slots: list[int] = [-1] * count
         self.offsets: list[int] = [0] * count
-        self.scratch: list[list[int]] = []  # per step, offsets into the arena
+        self.scratch: dict[Step, list[int]] = {}  # offsets into the arena
         self.arena = 0
         self.arena_slot = 0
         self.donors: list[int | None] = []
 
+    def place(self, plan: Plan, value: int) -> tuple[int, int]:
+        """The slot of a value, and the offset where it begins in the first turns."""
+        offset = 0
+        while value in plan.parts:
+            part = plan.parts[value]
+            offset += part.offset
+            value = part.whole
+        return self.slots[value], self.offsets[value] + offset
+
+
+class Carried(NamedTuple):
+    """Value `after` of one turn is `before` of the next one.
+
+    Between the numbers `last` and `end` nobody needs `before`.
+    """
+
+    after: int
+    before: int
+    last: int
+    end: int
+
 
 class Lives:
-    """When values are written first and touched last, and by which kinds of access."""
+    """When values are written first and touched last; parts count as what they are of.
+
+    `order` lists the steps with their numbers.
+    """
 
     def __init__(self, plan: Plan) -> None:
         count = len(plan.avals)
+        self.plan = plan
         self.first = [-1] * count
         self.last = [-1] * count
-        self.reads = [-1] * count  # the last step that reads
-        for number, step in enumerate(plan.steps):
-            for value in read_values(step):
-                self.reads[value] = self.last[value] = number
-            for value in written_values(step):
-                if self.first[value] < 0:
-                    self.first[value] = number
-                self.last[value] = number
+        self.order: list[tuple[int, Step]] = []
+        self.carries: list[Carried] = []
+        self.end = 0  # the number of the next step
+        self.touched: set[int] = set()  # in the loop at hand
+        self.block(plan.steps)
+
+    def block(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if type(step) is Branch:
+                self.read(step.index)
+                self.end += 1
+                for block in step.blocks:
+                    self.block(block)
+            elif type(step) is Loop:
+                self.loop(step)
+            else:
+                self.order.append((self.end, step))
+                for value in read_values(step):
+                    self.read(value)
+                for value in written_values(step):
+                    self.write(value)
+                self.end += 1
+
+    def loop(self, loop: Loop) -> None:
+        outside, self.touched = self.touched, set()
+        begin = self.end
+        for value in loop.stacked:
+            self.write(value)
+        self.end += 1
+        self.block(loop.test)
+        if loop.condition >= 0:
+            self.read(loop.condition)
+            self.end += 1
+        self.block(loop.body)
+        for after, before in loop.carries:
+            last = self.last[before]
+            self.carries.append(Carried(after, before, last, self.end))
+        for after, before in loop.carries:
+            self.read(after)
+            self.write(before)
+        for value in self.touched:
+            if self.first[value] < begin:
+                self.last[value] = self.end
+        for value in loop.stacked:
+            self.last[value] = self.end
+        self.end += 1
+        self.touched |= outside
+
+    def read(self, value: int) -> None:
+        value = self.plan.memory_of(value)
+        self.touched.add(value)
+        self.last[value] = self.end
+
+    def write(self, value: int) -> None:
+        value = self.plan.memory_of(value)
+        self.touched.add(value)
+        self.last[value] = self.end
+        if self.first[value] < 0:
+            self.first[value] = self.end
 
 
 def read_values(step: Step) -> list[int]:
@@ -96,8 +173,8 @@ def written_values(step: Step) -> list[int]:
     return found
 
 
-def allocate(plan: Plan, scratch: Sequence[Sequence[int]]) -> Memory:
-    """The memory of a plan; `scratch` lists bytes per step."""
+def allocate(plan: Plan, scratch: Mapping[Step, Sequence[int]]) -> Memory:
+    """The memory of a plan; `scratch` lists the bytes that steps want beside it."""
     memory = Memory(len(plan.avals))
     slot = 0
     for position in range(plan.inputs):
@@ -109,11 +186,11 @@ def allocate(plan: Plan, scratch: Sequence[Sequence[int]]) -> Memory:
         slot += 1
     memory.arena_slot = slot
     memory.donors = [None] * len(plan.outs)
-    if len(plan.steps) == 1 and not plan.inputs:
+    if len(plan.steps) == 1 and not plan.inputs and type(plan.steps[0]) is Kernel:
         return memory
     lives = Lives(plan)
     shared = _share(plan, lives, memory)
-    if shared or any(scratch):
+    if shared or any(scratch.values()):
         _pack(plan, lives, memory, shared, scratch)
     return memory
 
@@ -126,7 +203,8 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
     """
     root: dict[int, int] = {}
     output = {value: j for j, value in enumerate(plan.outs)}
-    taken: set[int] = set()
+    given: set[int] = set()  # values that another one was written over
+    received: set[int] = set()  # values that were written over another one
     offers: list[tuple[int, int, int]] = []
 
     def find(value: int) -> int:
@@ -134,21 +212,31 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
             value = root[value]
         return value
 
-    for number, step in enumerate(plan.steps):
-        for source, target in _candidates(plan, step):
-            if lives.last[source] > number or lives.first[target] != number:
+    over = _overwritable(plan, lives)
+    for carried in lives.carries:
+        for value in _in_turn(plan, lives, over, carried):
+            if value in given or value in received or value in output:
+                break
+            root[value] = carried.before
+            given.add(value)
+            received.add(value)
+    for target, sources in over.items():
+        number = lives.first[target]
+        for source in sources:
+            if lives.last[source] > number:
                 continue
             if source < plan.inputs:
                 offers.append((number, source, target))
+            elif source in given or target in received or source in output:
                 continue
-            if source in taken or target in taken or source in output:
-                continue
-            if find(source) != find(target):
+            elif find(source) != find(target):
                 root[find(source)] = find(target)
-                taken.add(source)
-                taken.add(target)
+                given.add(source)
+                received.add(target)
     groups: dict[int, list[int]] = {}
     for value in range(plan.inputs, len(plan.avals)):
+        if value in plan.parts:
+            continue
         top = find(value)
         if top in output:
             memory.slots[value] = memory.slots[top]
@@ -176,6 +264,40 @@ def _starts_here(
         if at == top and lives.first[value] < number:
             return False
     return True
+
+
+def _overwritable(plan: Plan, lives: Lives) -> dict[int, list[int]]:
+    """For each value, those that the step which writes it first may write it over."""
+    found: dict[int, list[int]] = {}
+    for number, step in lives.order:
+        for source, target in _candidates(plan, step):
+            if source in plan.parts or target in plan.parts:
+                continue
+            if lives.first[target] == number:
+                found.setdefault(target, []).append(source)
+    return found
+
+
+def _in_turn(
+    plan: Plan, lives: Lives, over: dict[int, list[int]], carried: Carried
+) -> list[int]:
+    """The values of a turn that may live where the carried value does.
+
+    They are those that become the carried value of the next turn: the last one, what
+    it is written over, and so on, as far back as is possible once the old value is not
+    read any more.
+    """
+    chain: list[int] = []
+    fitting = 0
+    value: int | None = carried.after
+    while value is not None and value >= plan.inputs and value not in plan.parts:
+        number = lives.first[value]
+        sources = over.get(value, ())
+        chain.append(value)
+        if number > carried.last or number == carried.last and carried.before in sources:
+            fitting = len(chain)
+        value = next((s for s in sources if lives.last[s] <= number), None)
+    return chain[:fitting]
 
 
 def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:
@@ -215,23 +337,25 @@ def _pack(
     lives: Lives,
     memory: Memory,
     groups: dict[int, list[int]],
-    scratch: Sequence[Sequence[int]],
+    scratch: Mapping[Step, Sequence[int]],
 ) -> None:
     """Places the groups and the scratch memory in the arena."""
     blocks: list[Block] = []
+    numbers = {step: number for number, step in lives.order}
     for members in groups.values():
         first = min([lives.first[v] for v in members])
         last = max([lives.last[v] for v in members])
         size = max([plan.avals[v].nbytes for v in members])
-        blocks.append((_round(size), first, last, members, -1))
-    memory.scratch = [[0] * len(sizes) for sizes in scratch]
-    for number, sizes in enumerate(scratch):
+        blocks.append((_round(size), first, last, members, None))
+    for step, sizes in scratch.items():
+        memory.scratch[step] = [0] * len(sizes)
         for index, size in enumerate(sizes):
-            blocks.append((_round(size), number, number, [index], number))
+            number = numbers[step]
+            blocks.append((_round(size), number, number, [index], step))
     offsets = _fit(blocks) if len(blocks) <= MANY else _scan(blocks)
     for (size, _, _, members, step), offset in zip(blocks, offsets):
         memory.arena = max(memory.arena, offset + size)
-        if step >= 0:
+        if step is not None:
             memory.scratch[step][members[0]] = offset
             continue
         for value in members:

@@ -39,6 +39,8 @@ def simplify(jaxpr: Jaxpr) -> Jaxpr:
 
 def computable(op: Op) -> bool:
     """Whether the machine has a rule for the operation itself."""
+    if op.flow is not None:
+        return True
     if op.kind is Kind.CALL:
         return not getattr(op, "inlined", False) and op.expand is None
     return op.expand is None or any(getattr(op, rule) is not None for rule in RULES)

@@ -10,12 +10,15 @@ from tetrad._src.passes.ir import (
     POINT,
     READ,
     SCALAR,
+    Branch,
     Call,
     Copy,
     Kernel,
+    Loop,
     Plan,
     Read,
     Scalar,
+    Step,
 )
 from tetrad._src.passes.plan import Memory
 
@@ -26,18 +29,50 @@ def plan_text(plan: Plan) -> str:
     for position in range(plan.inputs):
         how = " by value" if plan.by_value[position] else ""
         lines.append(f"v{position}: {plan.avals[position].short_name()}{how}")
-    for step in plan.steps:
+    lines.extend(_block_lines(plan.steps, plan))
+    lines.append("return " + " ".join(f"v{v}" for v in plan.outs))
+    return "\n".join(lines)
+
+
+def _block_lines(steps: list[Step], plan: Plan) -> list[str]:
+    lines: list[str] = []
+    for step in steps:
         if type(step) is Kernel:
             lines.extend(kernel_lines(step, plan))
         elif type(step) is Copy:
             lines.append(f"copy v{step.target} = v{step.source}")
+        elif type(step) is Branch:
+            lines.append(f"branch v{step.index}")
+            for number, block in enumerate(step.blocks):
+                lines.append(f"  {number}:")
+                lines.extend(f"    {line}" for line in _block_lines(block, plan))
+        elif type(step) is Loop:
+            lines.extend(_loop_lines(step, plan))
         else:
             assert type(step) is Call
             values = " ".join(f"v{v}" for v in step.values)
             reads = ", ".join(_read(read) for read in step.reads)
             lines.append(f"call {values} = {step.name} {reads}")
-    lines.append("return " + " ".join(f"v{v}" for v in plan.outs))
-    return "\n".join(lines)
+    return lines
+
+
+def _loop_lines(loop: Loop, plan: Plan) -> list[str]:
+    inner: list[str] = []
+    for value, part in plan.parts.items():
+        if part.loop is loop:
+            way = " backwards" if part.stride < 0 else ""
+            inner.append(f"v{value}: {plan.avals[value].short_name()} of v{part.whole}{way}")
+    inner.extend(_block_lines(loop.body, plan))
+    inner.extend(f"carry v{before} = v{after}" for after, before in loop.carries)
+    if loop.length is not None:
+        return [f"loop {loop.length} times", *[f"  {line}" for line in inner]]
+    test = _block_lines(loop.test, plan)
+    return [
+        "loop",
+        *[f"  {line}" for line in test],
+        f"  while v{loop.condition}",
+        *[f"  {line}" for line in inner],
+    ]
 
 
 def kernel_lines(kernel: Kernel, plan: Plan) -> list[str]:
@@ -104,7 +139,7 @@ def program_text(plan: Plan, memory: Memory) -> str:
     """Where every value lives."""
     lines = []
     for value, aval in enumerate(plan.avals):
-        if memory.slots[value] < 0:
+        if memory.slots[value] < 0 or value in plan.parts:
             continue
         place = f"p{memory.slots[value]}"
         if memory.slots[value] == memory.arena_slot:

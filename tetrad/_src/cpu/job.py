@@ -1,0 +1,177 @@
+"""The arrays of a job: argument words, fixes, instructions.
+
+In: a plan, the launches of its steps, and where values live. Out: what the native
+runner reads, in the format of `native_pool.JOB`. Blocks become ranges of instructions:
+a branch switches between them, a loop jumps back. A word that points into a part of a
+value is moved at the end of each turn of the part's loop; fixes set it anew for every
+run, and a loop inside of another one moves it back when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch
+from tetrad._src.cpu.native_pool import INSTRUCTION_WORDS, Opcode
+from tetrad._src.passes.ir import Branch, Copy, Loop, Plan, Step
+from tetrad._src.passes.plan import Memory
+
+LAUNCH_NS = 60.0
+TURN_NS = 20.0
+MANY = 1_000_000.0  # the turns of a loop that nobody can count beforehand
+
+Launches = tuple[list[Launch], list[int]]  # and the bytes of scratch memory
+Work = tuple[float, float]  # nanoseconds: with copies, without
+
+
+class JobWriter:
+    """Writes the instructions of a plan; `addresses` holds those of the launches."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        memory: Memory,
+        lowered: Mapping[Step, Launches],
+        addresses: Mapping[Launch, int],
+    ) -> None:
+        self.plan = plan
+        self.memory = memory
+        self.lowered = lowered
+        self.addresses = addresses
+        self.words: list[int] = []
+        self.fix: list[int] = []
+        self.code: list[int] = []
+        self.zero = -1  # a word that is 0
+        self.depth = 0  # of loops
+        self.moves: dict[Loop, list[tuple[int, int]]] = {}  # words and bytes a turn
+        first = memory.arena_slot + bool(memory.arena)
+        scalars = [p for p in range(plan.inputs) if plan.by_value[p]]
+        self.scalar_slots = {p: first + n for n, p in enumerate(scalars)}
+
+    # Words and instructions
+
+    def word(self, value: int = 0) -> int:
+        self.words.append(value)
+        return len(self.words) - 1
+
+    def pointer(self, word: int, value: int, offset: int) -> None:
+        """The word will hold the address of a value, plus an offset."""
+        slot, place = self.memory.place(self.plan, value)
+        self.fix += (word, slot, place + offset)
+        while value in self.plan.parts:
+            part = self.plan.parts[value]
+            self.moves[part.loop].append((word, part.stride))
+            value = part.whole
+
+    def pointer_word(self, value: int) -> int:
+        word = self.word()
+        self.pointer(word, value, 0)
+        return word
+
+    def emit(self, opcode: Opcode, *operands: int) -> int:
+        """Appends an instruction; its number."""
+        padding = INSTRUCTION_WORDS - 1 - len(operands)
+        self.code += (int(opcode), *operands, *(0,) * padding)
+        return self.here - 1
+
+    @property
+    def here(self) -> int:
+        """The number of the next instruction."""
+        return len(self.code) // INSTRUCTION_WORDS
+
+    def patch(self, instruction: int, operand: int, value: int) -> None:
+        self.code[instruction * INSTRUCTION_WORDS + 1 + operand] = value
+
+    # Steps
+
+    def block(self, steps: Sequence[Step]) -> Work:
+        """Instructions of a block; the work of running it once."""
+        total = in_place = 0.0
+        for step in steps:
+            if type(step) is Branch:
+                work = self.branch(step)
+            elif type(step) is Loop:
+                work = self.loop(step)
+            else:
+                spent = self.leaf(step)
+                work = spent, 0.0 if type(step) is Copy else spent
+            total += work[0]
+            in_place += work[1]
+        return total, in_place
+
+    def leaf(self, step: Step) -> float:
+        work = 0.0
+        for launch in self.lowered[step][0]:
+            if launch.total <= 0:
+                continue
+            base = len(self.words)
+            self.words.extend(launch.words)
+            for at, what, which, offset in launch.fixes:
+                if what == VALUE:
+                    self.pointer(base + at, which, offset)
+                elif what == SCRATCH:
+                    place = self.memory.scratch[step][which] + offset
+                    self.fix += (base + at, self.memory.arena_slot, place)
+                else:
+                    self.fix += (base + at, self.scalar_slots[which], 0)
+            address = self.addresses[launch]
+            self.emit(Opcode.LAUNCH, address, base, launch.total, launch.chunk)
+            work += launch.work + LAUNCH_NS
+        return work
+
+    def branch(self, branch: Branch) -> Work:
+        count = len(branch.blocks)
+        self.emit(Opcode.SWITCH, self.pointer_word(branch.index), count)
+        starts = [self.emit(Opcode.JUMP) for _ in branch.blocks]
+        ends = []
+        works = []
+        for start, block in zip(starts, branch.blocks):
+            self.patch(start, 0, self.here)
+            works.append(self.block(block))
+            ends.append(self.emit(Opcode.JUMP))
+        for end in ends:
+            self.patch(end, 0, self.here)
+        return max([a for a, _ in works]) + TURN_NS, max([b for _, b in works]) + TURN_NS
+
+    def loop(self, loop: Loop) -> Work:
+        """A loop; what it writes in its turns counts as work, copies or not."""
+        if loop.length == 0:
+            return 0.0, 0.0
+        self.moves[loop] = []
+        self.depth += 1
+        if loop.length is None:
+            work = self.turns_while(loop)
+        else:
+            work = self.turns(loop, loop.length)
+        self.depth -= 1
+        if self.depth:
+            for word, stride in self.moves[loop]:
+                self.emit(Opcode.ADD, word, -stride * (loop.length or 0))
+        return work, work
+
+    def turns_while(self, loop: Loop) -> float:
+        top = self.here
+        work, _ = self.block(loop.test)
+        leave = self.emit(Opcode.JUMP_UNLESS, self.pointer_word(loop.condition))
+        work += self.turn(loop)
+        self.emit(Opcode.JUMP, top)
+        self.patch(leave, 1, self.here)
+        return MANY * work
+
+    def turns(self, loop: Loop, length: int) -> float:
+        if self.zero < 0:
+            self.zero = self.word()
+        counter, limit = self.word(), self.word(length)
+        self.emit(Opcode.COPY, counter, self.zero)
+        top = self.here
+        work = self.turn(loop)
+        self.emit(Opcode.ADD, counter, 1)
+        self.emit(Opcode.JUMP_IF_LESS, counter, limit, top)
+        return length * work
+
+    def turn(self, loop: Loop) -> float:
+        work, _ = self.block(loop.body)
+        work += self.leaf(loop)
+        for word, stride in self.moves[loop]:
+            self.emit(Opcode.ADD, word, stride)
+        return work + TURN_NS

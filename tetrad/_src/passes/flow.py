@@ -1,0 +1,202 @@
+"""Control flow becomes steps with blocks: branches and loops.
+
+In: an equation whose operation states a `flow`, with its operands placed. Out: a
+`Branch` or a `Loop`, whose blocks are the fused jaxprs of the operation. Scalars that
+travel as words are seen through; what else the blocks read is in memory.
+
+What a loop carries is one value: a step before the loop writes the start into it, the
+blocks read it, and a `Carry` at the end of a turn replaces it. Whether that costs a
+copy is decided in `plan`. The slices of stacked operands and results are `Part`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.jaxpr import Eqn, Jaxpr
+from tetrad._src.core.op import Flow, Kind
+from tetrad._src.passes.graph import (
+    CARRY,
+    CONST,
+    INPUT,
+    ROOT,
+    VALUE,
+    Machine,
+    Node,
+    flow_roles,
+    memory_node,
+    scalar_node,
+)
+from tetrad._src.passes.ir import Branch, Copy, Loop, Part, Plan, Step
+from tetrad._src.passes.pull import Puller
+from tetrad._src.passes.simplify import simplify
+
+NEW = -1  # an output becomes a value of its own
+
+
+class FlowPlacer(Puller):
+    """Places control flow; `fuse` gives it `block` and `write`."""
+
+    def __init__(self, plan: Plan, machine: Machine) -> None:
+        super().__init__(machine)
+        self.plan = plan
+        self.steps: list[Step] = []
+        self.targets: dict[Node, int] = {}
+
+    def block(
+        self, jaxpr: Jaxpr, inputs: Sequence[Node], targets: Sequence[int]
+    ) -> tuple[list[Step], list[int]]:
+        raise NotImplementedError
+
+    def write(self, node: Node, value: int) -> None:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------- numbers of values
+
+    def aim(self, outs: Sequence[Node], targets: Sequence[int]) -> None:
+        """Lets outputs be computed where they are wanted, if they can be."""
+        seen: set[Node] = set()
+        for node, target in zip(outs, targets):
+            if target != NEW and node not in seen and self.fits(node, target):
+                self.targets[node] = target
+            seen.add(node)
+
+    def fits(self, node: Node, target: int) -> bool:
+        """Whether the steps that store `node` may store it as value `target`."""
+        if not node.stored or node.kind in (INPUT, VALUE):
+            return False
+        if target not in self.plan.parts or node.kind != ROOT:
+            return True
+        # Kernels made by hand may write behind a result, and carries are no parts.
+        op = node.op
+        return op.kind in (Kind.REDUCE, Kind.UPDATE) or op.regions is not None
+
+    def new_value(self, node: Node) -> int:
+        """Gives the node the number that it is stored as."""
+        target = self.targets.pop(node, NEW)
+        node.value = self.plan.new_value(node.aval) if target == NEW else target
+        return node.value
+
+    # --------------------------------------------------------------------- branches
+
+    def place_flow(self, eqn: Eqn, made: list[Node]) -> None:
+        flow = eqn.op.flow
+        if flow is Flow.BRANCH:
+            self.place_branch(eqn, made)
+        elif flow is Flow.WHILE:
+            self.place_while(eqn, made)
+        else:
+            self.place_scan(eqn, made)
+        for node in made:
+            node.far, node.near = len(self.steps), -1
+
+    def place_branch(self, eqn: Eqn, made: list[Node]) -> None:
+        index, *args = made[0].ins
+        inputs = [self.given(x) for x in args]
+        values = [self.new_value(node) for node in made]
+        blocks = []
+        for jaxpr in eqn.op.jaxprs():
+            steps, _ = self.block(simplify(jaxpr), inputs, values)
+            blocks.append(steps)
+        self.steps.append(Branch(index.value, blocks))
+
+    # ------------------------------------------------------------------------ loops
+
+    def place_while(self, eqn: Eqn, made: list[Node]) -> None:
+        op: Any = eqn.op
+        ins = made[0].ins
+        first, count = op.cond_nconsts, op.cond_nconsts + op.body_nconsts
+        consts = [self.given(x) for x in ins[:count]]
+        carries = self.start(ins[count:], made)
+        test, body = op.jaxprs()
+        loop = Loop(None)
+        loop.test, (loop.condition,) = self.block(
+            simplify(test), [*consts[:first], *carries], [NEW]
+        )
+        self.turn(loop, body, consts[first:], carries, [], [])
+        self.steps.append(loop)
+
+    def place_scan(self, eqn: Eqn, made: list[Node]) -> None:
+        op: Any = eqn.op
+        ins = made[0].ins
+        roles = flow_roles(op, len(ins))
+        known = roles.count(CONST)
+        first = known + roles.count(CARRY)
+        loop = Loop(op.length)
+        consts = [self.given(x) for x in ins[:known]]
+        carries = self.start(ins[known:first], made)
+        stacked = []
+        for x in ins[first:]:
+            aval = Aval(x.aval.shape[1:], x.aval.dtype)
+            part = self.part(x.value, aval, loop, op.reverse)
+            stacked.append(memory_node(aval, part))
+        wanted = []
+        for node in made[len(carries) :]:
+            if not node.uses:
+                wanted.append(NEW)
+                continue
+            loop.stacked.append(self.new_value(node))
+            aval = Aval(node.aval.shape[1:], node.aval.dtype)
+            wanted.append(self.part(node.value, aval, loop, op.reverse))
+        if loop.length:
+            self.turn(loop, op.jaxprs()[0], consts, carries, stacked, wanted)
+        self.steps.append(loop)
+
+    def turn(
+        self,
+        loop: Loop,
+        jaxpr: Jaxpr,
+        consts: list[Node],
+        carries: list[Node],
+        stacked: list[Node],
+        wanted: list[int],
+    ) -> None:
+        """The body of a loop: all that changes, and what is `wanted` of each turn."""
+        jaxpr = simplify(jaxpr)
+        outs, targets, later = [], [], []
+        for k, node in enumerate(carries):
+            if jaxpr.outs[k] is not jaxpr.ins[len(consts) + k]:
+                outs.append(jaxpr.outs[k])
+                targets.append(NEW)
+                later.append(node.value)
+        for atom, target in zip(jaxpr.outs[len(carries) :], wanted):
+            if target != NEW:
+                outs.append(atom)
+                targets.append(target)
+        if len(outs) < len(jaxpr.outs):
+            jaxpr = simplify(Jaxpr(jaxpr.ins, jaxpr.eqns, outs, jaxpr.name))
+        inputs = [*consts, *carries, *stacked]
+        loop.body, values = self.block(jaxpr, inputs, targets)
+        loop.carries = list(zip(values, later))
+
+    # --------------------------------------------------------------------- operands
+
+    def given(self, x: Node) -> Node:
+        """An operand as blocks see it."""
+        if x.kind == VALUE:
+            assert x.scalar is not None
+            return scalar_node(x.aval, x.scalar)
+        return memory_node(x.aval, x.value)
+
+    def start(self, starts: Sequence[Node], made: Sequence[Node]) -> list[Node]:
+        """Values that a loop carries, with what they start from."""
+        carries = []
+        for x, node in zip(starts, made):
+            value = self.new_value(node)
+            if x.value >= 0:
+                self.steps.append(Copy(x.value, value))
+            else:
+                self.write(x, value)
+            carries.append(memory_node(x.aval, value))
+        return carries
+
+    def part(self, whole: int, aval: Aval, loop: Loop, reverse: bool) -> int:
+        """A value that is one element of the leading axis of `whole`."""
+        value = self.plan.new_value(aval)
+        size = aval.nbytes
+        last = max((loop.length or 0) - 1, 0) * size
+        offset, stride = (last, -size) if reverse else (0, size)
+        self.plan.parts[value] = Part(whole, offset, stride, loop)
+        return value
