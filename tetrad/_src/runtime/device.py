@@ -104,7 +104,13 @@ _backends: dict[str, Any] = {}
 _aliases = {"cuda": "gpu", "rocm": "gpu"}
 _order: list[str] = []
 _lock = threading.RLock()
-_discover: Callable[[str], Callable[[], Any] | None] = lambda name: None
+
+
+def _nothing_to_discover(name: str) -> Callable[[], Any] | None:
+    return None
+
+
+_discover: Callable[[str], Callable[[], Any] | None] = _nothing_to_discover
 hints: dict[str, str] = {}  # platform -> what to install for it
 
 

@@ -26,6 +26,7 @@ _programs = Cache("programs", limit=4096)
 compile_log: deque[Compiled] = deque(maxlen=4096)
 compile_count = 0
 flush_count = 0
+launched = False  # whether a program is being launched: what it writes is uncertain
 
 
 class Compiled:
@@ -62,7 +63,7 @@ def submit(
     `donated` lists arrays whose buffers may be taken whoever holds them. None means
     that ownership decides: a buffer is taken when nobody else can see it.
     """
-    global flush_count
+    global flush_count, launched
     owners = donated is None
     if all_needed:
         mark = next_epoch()
@@ -75,16 +76,15 @@ def submit(
         executable = _compile(nodes, leaves, scalars, outs, device)
         _programs.setdefault(key, executable)
     takeover = _takeovers(executable.donors, leaves, owners, donated or ())
+    inputs = [x.buffer for x in leaves]
+    lines = [x.where for x in outs]
+    launched = True
     buffers = device.backend.execute(
-        executable,
-        [x.buffer for x in leaves],
-        scalars,
-        takeover,
-        device,
-        [x.where for x in outs],
+        executable, inputs, scalars, takeover, device, lines
     )
     for out, buffer in zip(outs, buffers):
         out.buffer = buffer
+    launched = False
     flush_count += 1
 
 

@@ -1,24 +1,17 @@
 """The recorder: eager operations are written down and submitted together.
 
 `Recorder.process` is what an operation reaches outside every transformation. It appends
-a pending `Array` to the tape of its thread and returns. A tape is closed ("flushed")
-when a value is needed, when enough has accumulated, or when it repeats itself; what is
-then still reachable is compiled as one program and submitted (`execute.py`).
+a pending `Array` to the tape of its thread and returns. `flush.py` closes the tape when
+a value is needed, when enough has accumulated, or when it repeats itself; what is then
+still reachable is compiled as one program and submitted (`execute.py`).
 
-Read in this order: `Entry` (what inference found out about an operation on operands of
-given types), `Tape`, `Recorder.process` (the fast path), `checkpoint` (when to cut),
-`flush`.
-
-Liveness needs no bookkeeping: a node is live if its reference count exceeds what the
-tape and pending operations account for. Therefore no local variable may hold a node
-while counts are taken.
+Read in this order: `Recorder.process` (the fast path), `call` (operations with several
+results, and calls), `general` (every operation), `_call_now` (calls that are submitted
+at once), then how host data becomes arrays.
 """
 
 from __future__ import annotations
 
-import gc
-import threading
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,10 +19,10 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of, set_base
-from tetrad._src.core.op import Kind, Op, infer
+from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.stage import leak_message
 from tetrad._src.runtime import array as array_module
-from tetrad._src.runtime import counts, execute
+from tetrad._src.runtime import execute
 from tetrad._src.runtime.array import (
     Array,
     Deleted,
@@ -38,104 +31,16 @@ from tetrad._src.runtime.array import (
     new_array,
 )
 from tetrad._src.runtime.device import Placement, default_placement
+from tetrad._src.runtime.entry import Entry, entries, entry_of
+from tetrad._src.runtime.flush import HEAVY, checkpoint, flush, force, prune_all
+from tetrad._src.runtime.flush import flush_all as flush_all
+from tetrad._src.runtime.flush import lock as _lock
+from tetrad._src.runtime.flush import threads as _threads
 from tetrad._src.util import dtypes, errors
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import format_where, user_frame
-from tetrad._src.util.memo import Cache
-
-CUT = 128  # operations on a tape before it looks for its period
-LONGEST = 4096  # a tape never grows beyond this
-TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
-HEAVY = 256 << 20  # bytes that pending work moves before a tape is looked at
-FEW = 16  # operations that are never cut apart, however large: they may fuse
-LIGHT_CALL_EQUATIONS = 32  # calls up to this size are recorded like one operation
-LIGHT_CALL_BYTES = 1 << 16
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
-
-
-class Entry:
-    """What is known of an operation on operands of given types.
-
-    Identity is the key: two nodes with the same entry do the same. `in_avals` are the
-    operand types; `weight` counts equations, `load` estimates the bytes moved. `several`
-    says that the results are projections of a node that no user holds. `alone` is the
-    program of this one operation on distinct arrays, once it was needed.
-    """
-
-    __slots__ = (
-        "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
-        "several", "projections", "alone",
-    )  # fmt: skip
-    projected = False
-
-    def __init__(self, op: Op, args: Sequence[Any]) -> None:
-        self.op = op
-        self.in_avals = in_avals = tuple([aval_of(a) for a in args])
-        self.by_value = tuple([type(a) is not Array for a in args])
-        out = infer(op, in_avals)
-        self.avals: tuple[Aval, ...] = tuple(out) if op.multiple else (out,)
-        self.aval: Aval = self.avals[0] if self.avals else Aval((), np.dtype(bool))
-        self.load = sum([a.nbytes for a in (*in_avals, *self.avals)])
-        self.weight = 1
-        self.heavy = False
-        self.several = op.multiple and len(self.avals) != 1
-        self.projections = [_projection(i, a) for i, a in enumerate(self.avals)]
-        self.alone: Any = None
-        if op.kind is Kind.UPDATE:  # touches the elements that it replaces
-            self.load = sum([a.nbytes for a in in_avals[1:]])
-        work = getattr(op, "work", None)
-        if work is not None:
-            self.load += work(*in_avals) // 4
-        if op.kind is Kind.CALL:
-            self.weight = sum([len(j.eqns) for j in op.jaxprs()])
-            self.heavy = (
-                self.weight > LIGHT_CALL_EQUATIONS or self.load > LIGHT_CALL_BYTES
-            )
-
-
-class Projection:
-    """The entry of one output of an operation with several."""
-
-    __slots__ = ("index", "aval", "weight", "load")
-    projected = True
-
-    def __init__(self, index: int, aval: Aval) -> None:
-        self.index = index
-        self.aval = aval
-        self.weight = 0
-        self.load = 0
-
-
-class Tape:
-    """What one thread has recorded and not yet submitted."""
-
-    __slots__ = ("nodes", "cut", "period", "load", "__weakref__")
-
-    def __init__(self) -> None:
-        self.nodes: list[Array] = []
-        self.cut = CUT
-        self.period = 0
-        self.load = 0
-
-
-class _Threads(threading.local):
-    def __init__(self) -> None:
-        self.tape = Tape()
-        _all_tapes.add(self.tape)
-
-
-_all_tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
-_threads = _Threads()
-_lock = threading.RLock()
-_busy = False
-
-_entries: dict[bool, Cache] = {
-    x64: Cache(f"recorded operations, x64={x64}", limit=65536) for x64 in (False, True)
-}
-_calls = Cache("recorded calls", limit=8192)  # by structure
-_recent_calls = Cache("recent calls", limit=512)  # by identity
-_projections = Cache("projections", limit=8192)
 
 BY_VALUE = (
     bool, int, float,
@@ -185,7 +90,7 @@ class Recorder(Trace):
             x = None
         else:
             return self.general(op, args)
-        entry = _entries[config.x64].get(key)
+        entry = entries[config.x64].get(key)
         if entry is None or type(place) is not Placement:
             return self.general(op, args)
         tape = _threads.tape
@@ -241,7 +146,7 @@ class Recorder(Trace):
             return op.expand(*args)
         args = tuple([_operand(a) for a in args])
         place = _place(args)
-        entry = _entry(op, args)
+        entry = entry_of(op, args)
         if not op.multiple:
             return _record(entry, args, place)
         where = STATE.where or user_frame()
@@ -296,28 +201,6 @@ def _place(args: Sequence[Any]) -> Placement:
                 f" jax.device_put(x, {place.device!r})."
             )
     return chosen if chosen is not None else default_placement()
-
-
-def _entry(op: Op, args: Sequence[Any]) -> Entry:
-    """The entry of `op` on such operands, inferred now if it is new."""
-    kinds = tuple([a.aval if type(a) is Array else type(a) for a in args])
-    key: Any = (op, *kinds)
-    if not op.multiple:
-        cache = _entries[config.x64]
-    else:
-        cache = _recent_calls
-        key = (op, config.x64, *kinds)
-    entry: Entry | None = cache.get(key)
-    if entry is not None:
-        return entry
-    if op.kind is Kind.CALL:
-        structure = (op.structural(), config.x64, kinds)
-        entry = _calls.get(structure)
-        if entry is None:
-            entry = _calls.setdefault(structure, Entry(op, args))
-    else:
-        entry = Entry(op, args)
-    return cache.setdefault(key, entry)  # type: ignore[no-any-return]
 
 
 def _record(
@@ -379,13 +262,6 @@ def _project(call: Array) -> list[Array]:
     return outs
 
 
-def _projection(index: int, aval: Aval) -> Projection:
-    found = _projections.get((index, aval))
-    if found is None:
-        found = _projections.setdefault((index, aval), Projection(index, aval))
-    return found  # type: ignore[no-any-return]
-
-
 def _call_now(
     entry: Entry, args: tuple[Any, ...], place: Placement, where: Any
 ) -> list[Array]:
@@ -410,340 +286,28 @@ def _call_now(
         outs = _project(call)
     with _lock:
         nodes = [call, *outs] if entry.several else [call]
-        execute.submit(nodes, list(outs), target, donated=given, all_needed=True)
-    for x in given:
-        place_text = format_where(where)
-        if type(x.buffer) is not Deleted:
-            array_module.mark_deleted(x, f"donated to the call at {place_text}")
+        try:
+            execute.submit(nodes, list(outs), target, donated=given, all_needed=True)
+        except Exception:
+            execute.launched = False
+            raise
+        except BaseException:  # Ctrl-C
+            if execute.launched:
+                execute.launched = False
+                _give_away(given, where)
+            raise
+    _give_away(given, where)
     for out in (call, *outs):
         out.args = ()
         out.entry = None
     return outs
 
 
-# ------------------------------------------------------------------------- repetition
-
-
-def find_period(keys: list[Any]) -> tuple[int, int] | None:
-    """The period at the end of `keys`, and where the periodic run starts.
-
-    Candidates are the distances to earlier occurrences of the last key; a candidate
-    holds if the last two stretches of that length are equal.
-    """
-    n = len(keys)
-    last = keys[-1]
-    j = n - 2
-    while j >= 0:
-        while j >= 0 and keys[j] is not last:
-            j -= 1
-        period = n - 1 - j
-        if j < 0 or 2 * period > n:
-            return None
-        if keys[n - period :] == keys[n - 2 * period : n - period]:
-            start = n - 2 * period
-            while start > 0 and keys[start - 1] is keys[start - 1 + period]:
-                start -= 1
-            return period, start
-        j -= 1
-    return None
-
-
-def checkpoint(tape: Tape) -> None:
-    """Called before an operation is recorded on a long tape: cut now, or later?
-
-    A periodic tape is cut at a multiple of its period counted from the start of the
-    run, so that every turn of a Python loop gives the same program.
-    """
-    if _busy:
-        return
-    if tape.load > HEAVY:
-        prune(tape)
-        if len(tape.nodes) >= FEW:
-            flush(tape)
-        tape.load = 0
-        return
-    n = len(tape.nodes)
-    if tape.period:
-        flush(tape)
-        return
-    found = find_period([x.entry for x in tape.nodes])
-    if found is not None:
-        period, start = found
-        phase = start % period
-        boundary = phase + -(-(n - phase) // period) * period
-        if boundary == n:
-            flush(tape)
-        else:
-            tape.period = period
-            tape.cut = boundary
-        return
-    if n >= LONGEST:
-        flush(tape)
-    else:
-        tape.cut = min(2 * n, LONGEST)
-
-
-# ------------------------------------------------------------------------------ flush
-
-
-def force(x: Array) -> Any:
-    """The buffer of a pending array, after submitting what it needs."""
-    while x.buffer is None:
-        tape = x.tape
-        if _busy and _lock_is_mine():
-            raise RuntimeError(
-                "an array was read while its own recording was being submitted (from a"
-                " destructor or a weak reference callback)"
-            )
-        if tape is None:
-            _compute_alone(x)
-            continue
-        try:
-            if len(tape.nodes) != 1 or not _run_alone(tape, x):
-                flush(tape)
-        except Exception:
-            # Perhaps it was something else on the tape that failed.
-            _detach(tape)
-    if type(x.buffer) is Deleted:
-        raise deleted(x)
-    return x.buffer
-
-
-def _run_alone(tape: Tape, x: Array) -> bool:
-    """Runs a tape of one operation on ready arrays by its remembered program.
-
-    Says no if there is no such program yet, or if what `flush` finds out matters: an
-    operand that occurs twice, or one whose large buffer the result could take over.
-    """
-    if tape.nodes[0] is not x:
-        return False
-    entry = x.entry
-    if type(entry) is not Entry or entry.several or x.aval.nbytes > TAKE_OVER:
-        return False
-    program = entry.alone
-    if program is None:
-        program = entry.alone = execute.alone(entry, x)
-    if program.backend is not x.placement.device.backend:
-        return False
-    with _lock:
-        if _busy or len(tape.nodes) != 1 or x.buffer is not None:
-            return False
-        if not execute.run_alone(program, x):
-            return False
-        tape.nodes.clear()
-        tape.load = 0
-        tape.cut = CUT
-        tape.period = 0
-    x.args = ()
-    x.entry = None
-    return True
-
-
-def _lock_is_mine() -> bool:
-    return bool(_lock._is_owned())  # type: ignore[attr-defined]
-
-
-class _Closing:
-    """While a tape is being submitted: no collector, no second submission."""
-
-    __slots__ = ("snapshot", "collecting")
-
-    def __init__(self, snapshot: list[Array]) -> None:
-        self.snapshot = snapshot
-
-    def __enter__(self) -> None:
-        global _busy
-        self.collecting = gc.isenabled()
-        _busy = True
-        gc.disable()
-
-    def __exit__(self, *exc: object) -> None:
-        global _busy
-        for node in self.snapshot:
-            for arg in node.args:
-                if type(arg) is Array:
-                    arg.uses = 0
-            node.uses = 0
-        _busy = False
-        if self.collecting:
-            gc.enable()
-
-
-def flush(tape: Tape | None = None) -> None:
-    """Submits what live handles can reach of `tape` (by default, this thread's)."""
-    if tape is None:
-        tape = _threads.tape
-    with _lock:
-        if _busy or not tape.nodes:
-            return
-        try:
-            if len(_all_tapes) > 1 or _failures:
-                _flush_foreign(tape)
-            snapshot = tape.nodes[:]
-            with _Closing(snapshot):
-                _flush(snapshot)
-        except Exception:
-            _detach(tape)
-            raise
-        del tape.nodes[: len(snapshot)]
-        tape.load = 0
-        tape.cut = CUT
-        tape.period = 0
-        for node in snapshot:
-            node.args = ()
-            node.entry = None
-
-
-def _flush_foreign(tape: Tape) -> None:
-    """Submits the tapes of other threads on which this one depends, and computes what
-    it needs of recordings that failed.
-    """
-    others = {
-        arg.tape
-        for node in tape.nodes[:]
-        for arg in node.args
-        if type(arg) is Array and arg.buffer is None and arg.tape is not tape
-    }
-    if None in others:
-        for node in tape.nodes[:]:
-            for arg in node.args:
-                if type(arg) is Array and arg.buffer is None and arg.tape is None:
-                    force(arg)
-        others.remove(None)
-    for other in others:
-        flush(other)
-
-
-def _flush(snapshot: list[Array]) -> None:
-    """Finds live nodes and submits them, device by device."""
-    outs = _live(snapshot, _count(snapshot))
-    if not outs:
-        return
-    device = outs[0].placement.device
-    if all([x.placement.device is device for x in outs]):
-        execute.submit(snapshot, outs, device)
-        return
-    for target in {x.placement.device for x in outs}:
-        part = [x for x in snapshot if x.placement.device is target]
-        mine = [x for x in outs if x.placement.device is target]
-        execute.submit(part, mine, target, donated=())
-
-
-def _count(snapshot: list[Array]) -> list[int]:
-    """Reference counts of the nodes; notes in `uses` how many the tape itself holds."""
-    held = counts.count(snapshot)  # first: no local may hold a node yet
-    for node in snapshot:
-        for arg in node.args:
-            if type(arg) is Array:
-                arg.uses += 1
-    return held
-
-
-def _live(snapshot: list[Array], held: list[int]) -> list[Array]:
-    """The nodes that handles reach, in order; marks all they need with the epoch."""
-    epoch = execute.next_epoch()
-    baseline = counts.NODE
-    outs = []
-    for node, count in zip(reversed(snapshot), reversed(held)):
-        if count > baseline + node.uses:
-            node.epoch = epoch
-            outs.append(node)
-        elif node.epoch != epoch:
-            continue
-        for arg in node.args:
-            if type(arg) is Array:
-                arg.epoch = epoch
-    outs.reverse()
-    return outs
-
-
-def prune(tape: Tape) -> None:
-    """Drops recorded work that nobody can reach any more."""
-    with _lock:
-        if _busy or not tape.nodes:
-            return
-        snapshot = tape.nodes[:]
-        with _Closing(snapshot):
-            _live(snapshot, _count(snapshot))
-            epoch = execute.epoch
-            kept = [x for x in snapshot if x.epoch == epoch]
-            gone = [x for x in snapshot if x.epoch != epoch]
-        tape.nodes[: len(snapshot)] = kept
-        for node in gone:
-            node.args = ()
-            node.entry = None
-
-
-def prune_all() -> None:
-    for tape in list(_all_tapes):
-        prune(tape)
-
-
-def flush_all() -> None:
-    for tape in list(_all_tapes):
-        flush(tape)
-
-
-# --------------------------------------------------------------------------- failures
-
-_failures = 0  # recordings that could not be submitted as a whole
-
-
-def _detach(tape: Tape) -> None:
-    """After an error: takes what is recorded off the tape.
-
-    Which operation failed, or asked for too much memory, is unknown here. The nodes
-    still know how they are computed: each is computed alone when it is asked for, so
-    that the error stays with the arrays that depend on its cause.
-    """
-    global _failures
-    with _lock:
-        for node in tape.nodes:
-            node.tape = None
-            if node.buffer is not None:
-                node.args = ()
-                node.entry = None
-        _failures += bool(tape.nodes)
-        tape.nodes.clear()
-        tape.load = 0
-        tape.cut = CUT
-        tape.period = 0
-
-
-def _compute_alone(x: Array) -> None:
-    """Computes a detached node, and nothing but what it needs."""
-    with _lock:
-        nodes = _needed(x)
-        with _Closing(nodes):
-            device = x.placement.device
-            execute.submit(nodes, [x], device, donated=(), all_needed=True)
-    x.args = ()
-    x.entry = None
-
-
-def _needed(x: Array) -> list[Array]:
-    """The pending nodes that `x` is computed from, in order, and `x`."""
-    order: list[Array] = []
-    done: set[int] = set()
-    stack = [x]
-    while stack:
-        node = stack[-1]
-        waiting = []
-        for arg in node.args:
-            if type(arg) is not Array or arg.buffer is not None or id(arg) in done:
-                continue
-            if arg.tape is None:
-                waiting.append(arg)
-            else:
-                force(arg)
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        if id(node) not in done:
-            done.add(id(node))
-            order.append(node)
-    return order
+def _give_away(donated: Sequence[Array], where: Any) -> None:
+    for x in donated:
+        if type(x.buffer) is not Deleted:
+            place = format_where(where)
+            array_module.mark_deleted(x, f"donated to the call at {place}")
 
 
 # -------------------------------------------------------------------- host and devices

@@ -1,0 +1,112 @@
+"""Entries: what inference found out about an operation on operands of given types.
+
+An entry is made once for an operation and the types of its operands, and is then the
+identity of every node that does the same. Calls are known by structure, so that a fresh
+function with the same jaxpr has the entry of the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import aval_of
+from tetrad._src.core.op import Kind, Op, infer
+from tetrad._src.runtime.array import Array
+from tetrad._src.util.config import config
+from tetrad._src.util.memo import Cache
+
+LIGHT_CALL_EQUATIONS = 32  # calls up to this size are recorded like one operation
+LIGHT_CALL_BYTES = 1 << 16
+
+entries: dict[bool, Cache] = {
+    x64: Cache(f"recorded operations, x64={x64}", limit=65536) for x64 in (False, True)
+}
+_calls = Cache("recorded calls", limit=8192)  # by structure
+_recent_calls = Cache("recent calls", limit=512)  # by identity
+_projections = Cache("projections", limit=8192)
+
+
+class Entry:
+    """What is known of an operation on operands of given types.
+
+    Identity is the key: two nodes with the same entry do the same. `in_avals` are the
+    operand types; `weight` counts equations, `load` estimates the bytes moved. `several`
+    says that the results are projections of a node that no user holds. `alone` is the
+    program of this one operation on distinct arrays, once it was needed.
+    """
+
+    __slots__ = (
+        "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
+        "several", "projections", "alone",
+    )  # fmt: skip
+    projected = False
+
+    def __init__(self, op: Op, args: Sequence[Any]) -> None:
+        self.op = op
+        self.in_avals = in_avals = tuple([aval_of(a) for a in args])
+        self.by_value = tuple([type(a) is not Array for a in args])
+        out = infer(op, in_avals)
+        self.avals: tuple[Aval, ...] = tuple(out) if op.multiple else (out,)
+        self.aval: Aval = self.avals[0] if self.avals else Aval((), np.dtype(bool))
+        self.load = sum([a.nbytes for a in (*in_avals, *self.avals)])
+        self.weight = 1
+        self.heavy = False
+        self.several = op.multiple and len(self.avals) != 1
+        self.projections = [_projection(i, a) for i, a in enumerate(self.avals)]
+        self.alone: Any = None
+        if op.kind is Kind.UPDATE:  # touches the elements that it replaces
+            self.load = sum([a.nbytes for a in in_avals[1:]])
+        work = getattr(op, "work", None)
+        if work is not None:
+            self.load += work(*in_avals) // 4
+        if op.kind is Kind.CALL:
+            self.weight = sum([len(j.eqns) for j in op.jaxprs()])
+            self.heavy = (
+                self.weight > LIGHT_CALL_EQUATIONS or self.load > LIGHT_CALL_BYTES
+            )
+
+
+class Projection:
+    """The entry of one output of an operation with several."""
+
+    __slots__ = ("index", "aval", "weight", "load")
+    projected = True
+
+    def __init__(self, index: int, aval: Aval) -> None:
+        self.index = index
+        self.aval = aval
+        self.weight = 0
+        self.load = 0
+
+
+def _projection(index: int, aval: Aval) -> Projection:
+    found = _projections.get((index, aval))
+    if found is None:
+        found = _projections.setdefault((index, aval), Projection(index, aval))
+    return found  # type: ignore[no-any-return]
+
+
+def entry_of(op: Op, args: Sequence[Any]) -> Entry:
+    """The entry of `op` on such operands, inferred now if it is new."""
+    kinds = tuple([a.aval if type(a) is Array else type(a) for a in args])
+    key: Any = (op, *kinds)
+    if not op.multiple:
+        cache = entries[config.x64]
+    else:
+        cache = _recent_calls
+        key = (op, config.x64, *kinds)
+    entry: Entry | None = cache.get(key)
+    if entry is not None:
+        return entry
+    if op.kind is Kind.CALL:
+        structure = (op.structural(), config.x64, kinds)
+        entry = _calls.get(structure)
+        if entry is None:
+            entry = _calls.setdefault(structure, Entry(op, args))
+    else:
+        entry = Entry(op, args)
+    return cache.setdefault(key, entry)  # type: ignore[no-any-return]

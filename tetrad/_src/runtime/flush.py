@@ -1,0 +1,395 @@
+"""Submission: when the tape of a thread is closed, and what is then computed.
+
+Read in this order: `Tape`, `checkpoint` (when to cut: a tape that repeats itself is cut
+at its period), `force` and `flush` (what a read does), `prune` (dropping what is dead),
+then failures.
+
+Liveness needs no bookkeeping: a node is live if its reference count exceeds what the
+tape and pending operations account for. Therefore no local variable may hold a node
+while counts are taken.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+from tetrad._src.runtime import counts, execute
+from tetrad._src.runtime.array import Array, Deleted, deleted
+from tetrad._src.runtime.entry import Entry
+
+CUT = 128  # operations on a tape before it looks for its period
+LONGEST = 4096  # a tape never grows beyond this
+TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
+HEAVY = 256 << 20  # bytes that pending work moves before a tape is looked at
+FEW = 16  # operations that are never cut apart, however large: they may fuse
+
+
+class Tape:
+    """What one thread has recorded and not yet submitted."""
+
+    __slots__ = ("nodes", "cut", "period", "load", "__weakref__")
+
+    def __init__(self) -> None:
+        self.nodes: list[Array] = []
+        self.cut = CUT
+        self.period = 0
+        self.load = 0
+
+
+class _Threads(threading.local):
+    def __init__(self) -> None:
+        self.tape = Tape()
+        _all_tapes.add(self.tape)
+
+
+_all_tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
+threads = _Threads()
+lock = threading.RLock()
+_busy = False
+
+
+# ------------------------------------------------------------------------- repetition
+
+
+def find_period(keys: list[Any]) -> tuple[int, int] | None:
+    """The period at the end of `keys`, and where the periodic run starts.
+
+    Candidates are the distances to earlier occurrences of the last key; a candidate
+    holds if the last two stretches of that length are equal.
+    """
+    n = len(keys)
+    last = keys[-1]
+    j = n - 2
+    while j >= 0:
+        while j >= 0 and keys[j] is not last:
+            j -= 1
+        period = n - 1 - j
+        if j < 0 or 2 * period > n:
+            return None
+        if keys[n - period :] == keys[n - 2 * period : n - period]:
+            start = n - 2 * period
+            while start > 0 and keys[start - 1] is keys[start - 1 + period]:
+                start -= 1
+            return period, start
+        j -= 1
+    return None
+
+
+def checkpoint(tape: Tape) -> None:
+    """Called before an operation is recorded on a long tape: cut now, or later?
+
+    A periodic tape is cut at a multiple of its period counted from the start of the
+    run, so that every turn of a Python loop gives the same program.
+    """
+    if _busy:
+        return
+    if tape.load > HEAVY:
+        prune(tape)
+        if len(tape.nodes) >= FEW:
+            flush(tape)
+        tape.load = 0
+        return
+    n = len(tape.nodes)
+    if tape.period:
+        flush(tape)
+        return
+    found = find_period([x.entry for x in tape.nodes])
+    if found is not None:
+        period, start = found
+        phase = start % period
+        boundary = phase + -(-(n - phase) // period) * period
+        if boundary == n:
+            flush(tape)
+        else:
+            tape.period = period
+            tape.cut = boundary
+        return
+    if n >= LONGEST:
+        flush(tape)
+    else:
+        tape.cut = min(2 * n, LONGEST)
+
+
+# ------------------------------------------------------------------------------ flush
+
+
+def force(x: Array) -> Any:
+    """The buffer of a pending array, after submitting what it needs."""
+    while x.buffer is None:
+        tape = x.tape
+        if _busy and _lock_is_mine():
+            raise RuntimeError(
+                "an array was read while its own recording was being submitted (from a"
+                " destructor or a weak reference callback)"
+            )
+        if tape is None:
+            _compute_alone(x)
+            continue
+        try:
+            if len(tape.nodes) != 1 or not _run_alone(tape, x):
+                flush(tape)
+        except Exception:
+            # Perhaps it was something else on the tape that failed.
+            _detach(tape)
+    if type(x.buffer) is Deleted:
+        raise deleted(x)
+    return x.buffer
+
+
+def _run_alone(tape: Tape, x: Array) -> bool:
+    """Runs a tape of one operation on ready arrays by its remembered program.
+
+    Says no if there is no such program yet, or if what `flush` finds out matters: an
+    operand that occurs twice, or one whose large buffer the result could take over.
+    """
+    if tape.nodes[0] is not x:
+        return False
+    entry = x.entry
+    if type(entry) is not Entry or entry.several or x.aval.nbytes > TAKE_OVER:
+        return False
+    program = entry.alone
+    if program is None:
+        program = entry.alone = execute.alone(entry, x)
+    if program.backend is not x.placement.device.backend:
+        return False
+    with lock:
+        if _busy or len(tape.nodes) != 1 or x.buffer is not None:
+            return False
+        if not execute.run_alone(program, x):
+            return False
+        tape.nodes.clear()
+        tape.load = 0
+        tape.cut = CUT
+        tape.period = 0
+    x.args = ()
+    x.entry = None
+    return True
+
+
+def _lock_is_mine() -> bool:
+    return bool(lock._is_owned())  # type: ignore[attr-defined]
+
+
+class _Closing:
+    """While a tape is being submitted: no collector, no second submission."""
+
+    __slots__ = ("snapshot", "collecting")
+
+    def __init__(self, snapshot: list[Array]) -> None:
+        self.snapshot = snapshot
+
+    def __enter__(self) -> None:
+        global _busy
+        self.collecting = gc.isenabled()
+        _busy = True
+        gc.disable()
+
+    def __exit__(self, *exc: object) -> None:
+        global _busy
+        for node in self.snapshot:
+            for arg in node.args:
+                if type(arg) is Array:
+                    arg.uses = 0
+            node.uses = 0
+        _busy = False
+        if self.collecting:
+            gc.enable()
+
+
+def flush(tape: Tape | None = None) -> None:
+    """Submits what live handles can reach of `tape` (by default, this thread's)."""
+    if tape is None:
+        tape = threads.tape
+    with lock:
+        if _busy or not tape.nodes:
+            return
+        try:
+            if len(_all_tapes) > 1 or _failures:
+                _flush_foreign(tape)
+            snapshot = tape.nodes[:]
+            with _Closing(snapshot):
+                _flush(snapshot)
+        except Exception:
+            execute.launched = False
+            _detach(tape)
+            raise
+        except BaseException:  # Ctrl-C: before the launch, everything can run again
+            if execute.launched:
+                execute.launched = False
+                _lose(tape, snapshot)
+            raise
+        del tape.nodes[: len(snapshot)]
+        tape.load = 0
+        tape.cut = CUT
+        tape.period = 0
+        for node in snapshot:
+            node.args = ()
+            node.entry = None
+
+
+def _flush_foreign(tape: Tape) -> None:
+    """Submits the tapes of other threads on which this one depends, and computes what
+    it needs of recordings that failed.
+    """
+    others = {
+        arg.tape
+        for node in tape.nodes[:]
+        for arg in node.args
+        if type(arg) is Array and arg.buffer is None and arg.tape is not tape
+    }
+    if None in others:
+        for node in tape.nodes[:]:
+            for arg in node.args:
+                if type(arg) is Array and arg.buffer is None and arg.tape is None:
+                    force(arg)
+        others.remove(None)
+    for other in others:
+        flush(other)
+
+
+def _flush(snapshot: list[Array]) -> None:
+    """Finds live nodes and submits them, device by device."""
+    outs = _live(snapshot, _count(snapshot))
+    if not outs:
+        return
+    device = outs[0].placement.device
+    if all([x.placement.device is device for x in outs]):
+        execute.submit(snapshot, outs, device)
+        return
+    for target in {x.placement.device for x in outs}:
+        part = [x for x in snapshot if x.placement.device is target]
+        mine = [x for x in outs if x.placement.device is target]
+        execute.submit(part, mine, target, donated=())
+
+
+def _count(snapshot: list[Array]) -> list[int]:
+    """Reference counts of the nodes; notes in `uses` how many the tape itself holds."""
+    held = counts.count(snapshot)  # first: no local may hold a node yet
+    for node in snapshot:
+        for arg in node.args:
+            if type(arg) is Array:
+                arg.uses += 1
+    return held
+
+
+def _live(snapshot: list[Array], held: list[int]) -> list[Array]:
+    """The nodes that handles reach, in order; marks all they need with the epoch."""
+    epoch = execute.next_epoch()
+    baseline = counts.NODE
+    outs = []
+    for node, count in zip(reversed(snapshot), reversed(held)):
+        if count > baseline + node.uses:
+            node.epoch = epoch
+            outs.append(node)
+        elif node.epoch != epoch:
+            continue
+        for arg in node.args:
+            if type(arg) is Array:
+                arg.epoch = epoch
+    outs.reverse()
+    return outs
+
+
+def prune(tape: Tape) -> None:
+    """Drops recorded work that nobody can reach any more."""
+    with lock:
+        if _busy or not tape.nodes:
+            return
+        snapshot = tape.nodes[:]
+        with _Closing(snapshot):
+            _live(snapshot, _count(snapshot))
+            epoch = execute.epoch
+            kept = [x for x in snapshot if x.epoch == epoch]
+            gone = [x for x in snapshot if x.epoch != epoch]
+        tape.nodes[: len(snapshot)] = kept
+        for node in gone:
+            node.args = ()
+            node.entry = None
+
+
+def prune_all() -> None:
+    for tape in list(_all_tapes):
+        prune(tape)
+
+
+def flush_all() -> None:
+    for tape in list(_all_tapes):
+        flush(tape)
+
+
+# --------------------------------------------------------------------------- failures
+
+_failures = 0  # recordings that could not be submitted as a whole
+
+
+def _detach(tape: Tape) -> None:
+    """After an error: takes what is recorded off the tape.
+
+    Which operation failed, or asked for too much memory, is unknown here. The nodes
+    still know how they are computed: each is computed alone when it is asked for, so
+    that the error stays with the arrays that depend on its cause.
+    """
+    global _failures
+    with lock:
+        for node in tape.nodes:
+            node.tape = None
+            if node.buffer is not None:
+                node.args = ()
+                node.entry = None
+        _failures += bool(tape.nodes)
+        tape.nodes.clear()
+        tape.load = 0
+        tape.cut = CUT
+        tape.period = 0
+
+
+def _lose(tape: Tape, snapshot: list[Array]) -> None:
+    """After Ctrl-C during a launch: results that have no buffer yet are lost.
+
+    Their program may have run and updated buffers in place, so it must not run again.
+    """
+    del tape.nodes[: len(snapshot)]
+    for node in snapshot:
+        if node.buffer is None:
+            node.buffer = Deleted("lost, because Ctrl-C arrived while it was launched")
+        node.args = ()
+        node.entry = None
+
+
+def _compute_alone(x: Array) -> None:
+    """Computes a detached node, and nothing but what it needs."""
+    with lock:
+        nodes = _needed(x)
+        with _Closing(nodes):
+            device = x.placement.device
+            execute.submit(nodes, [x], device, donated=(), all_needed=True)
+    x.args = ()
+    x.entry = None
+
+
+def _needed(x: Array) -> list[Array]:
+    """The pending nodes that `x` is computed from, in order, and `x`."""
+    order: list[Array] = []
+    done: set[int] = set()
+    stack = [x]
+    while stack:
+        node = stack[-1]
+        waiting = []
+        for arg in node.args:
+            if type(arg) is not Array or arg.buffer is not None or id(arg) in done:
+                continue
+            if arg.tape is None:
+                waiting.append(arg)
+            else:
+                force(arg)
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        if id(node) not in done:
+            done.add(id(node))
+            order.append(node)
+    return order
