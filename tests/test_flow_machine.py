@@ -1,0 +1,486 @@
+"""Branches and loops on the CPU: every plan against Python that interprets the jaxpr.
+
+The operations here are stand-ins with the fields that the machine reads.
+"""
+
+import numpy as np
+import pytest
+from compiling import checked, ensure_base, execute
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.jaxpr import Jaxpr, Literal
+from tetrad._src.core.op import Flow, Kind, Op
+from tetrad._src.core.stage import restage
+from tetrad._src.ops import compare, contract, convert, index, reduce, slices
+from tetrad._src.ops import elementwise as ew
+from tetrad._src.ops import shape as sh
+
+RNG = np.random.default_rng(0)
+
+
+class Branch(Op):
+    branches: tuple[Jaxpr, ...]
+    kind = Kind.CALL
+    multiple = True
+    flow = Flow.BRANCH
+
+    def jaxprs(self):
+        return self.branches
+
+    def type(self, *avals):
+        return self.branches[0].out_avals
+
+
+class While(Op):
+    cond: Jaxpr
+    body: Jaxpr
+    cond_nconsts: int
+    body_nconsts: int
+    kind = Kind.CALL
+    multiple = True
+    flow = Flow.WHILE
+
+    def jaxprs(self):
+        return (self.cond, self.body)
+
+    def type(self, *avals):
+        return self.body.out_avals
+
+
+class Scan(Op):
+    body: Jaxpr
+    length: int
+    reverse: bool
+    num_consts: int
+    num_carry: int
+    kind = Kind.CALL
+    multiple = True
+    flow = Flow.SCAN
+
+    def jaxprs(self):
+        return (self.body,)
+
+    def type(self, *avals):
+        outs = self.body.out_avals
+        ys = [Aval((self.length, *y.shape), y.dtype) for y in outs[self.num_carry :]]
+        return (*outs[: self.num_carry], *ys)
+
+
+# ---------------------------------------------------------------------- front ends
+
+
+def aval(x):
+    return x.aval if hasattr(x, "aval") else Aval(np.shape(x), np.asarray(x).dtype)
+
+
+def jaxpr_of(fun, avals):
+    def flat(*xs):
+        out = fun(*xs)
+        return list(out) if isinstance(out, (tuple, list)) else [out]
+
+    return restage(flat, [a.strong() for a in avals])
+
+
+def branch(number, branches, *args):
+    jaxprs = [jaxpr_of(f, [aval(a) for a in args]) for f in branches]
+    return Branch(tuple(jaxprs))(number, *args)
+
+
+def while_loop(cond, body, init, cond_consts=(), body_consts=()):
+    avals = [aval(x) for x in init]
+    test = jaxpr_of(cond, [*[aval(c) for c in cond_consts], *avals])
+    step = jaxpr_of(body, [*[aval(c) for c in body_consts], *avals])
+    op = While(test, step, len(cond_consts), len(body_consts))
+    return op(*cond_consts, *body_consts, *init)
+
+
+def scan(body, init, xs=(), consts=(), length=None, reverse=False):
+    length = aval(xs[0]).shape[0] if length is None else length
+    avals = [aval(v) for v in (*consts, *init)]
+    avals += [Aval(aval(x).shape[1:], aval(x).dtype) for x in xs]
+    op = Scan(jaxpr_of(body, avals), length, reverse, len(consts), len(init))
+    return op(*consts, *init, *xs)
+
+
+def get(x, i):
+    """x[i] along the leading axis."""
+    return sh.reshape(index.dynamic_slice_in_dim(x, i, 1), aval(x).shape[1:])
+
+
+def put(x, v, i):
+    part = sh.reshape(v, (1, *aval(v).shape))
+    return index.dynamic_update_slice_in_dim(x, part, i, 0)
+
+
+# -------------------------------------------------------------------- interpretation
+
+
+def interpret(jaxpr, args):
+    """The outputs of a jaxpr; flows by Python, other operations compiled alone."""
+    env = dict(zip(jaxpr.ins, args))
+    read = lambda a: np.asarray(a.val, a.aval.dtype) if type(a) is Literal else env[a]
+    for eqn in jaxpr.eqns:
+        env.update(zip(eqn.outs, interpret_op(eqn, [read(a) for a in eqn.ins])))
+    return [read(a) for a in jaxpr.outs]
+
+
+def interpret_op(eqn, args):
+    op = eqn.op
+    if op.flow is Flow.BRANCH:
+        return interpret(op.branches[int(args[0])], args[1:])
+    if op.flow is Flow.WHILE:
+        first, count = op.cond_nconsts, op.cond_nconsts + op.body_nconsts
+        carry = args[count:]
+        while interpret(op.cond, [*args[:first], *carry])[0]:
+            carry = interpret(op.body, [*args[first:count], *carry])
+        return carry
+    if op.flow is Flow.SCAN:
+        split = op.num_consts + op.num_carry
+        consts, carry, xs = args[: op.num_consts], args[op.num_consts : split], args[split:]
+        turns = range(op.length)
+        rows = []
+        for i in reversed(turns) if op.reverse else turns:
+            outs = interpret(op.body, [*consts, *carry, *[x[i] for x in xs]])
+            carry = outs[: op.num_carry]
+            rows.append(outs[op.num_carry :])
+        rows = rows[::-1] if op.reverse else rows
+        ys = [
+            np.stack([row[k] for row in rows]) if rows else np.zeros(v.aval.shape, v.aval.dtype)
+            for k, v in enumerate(eqn.outs[op.num_carry :])
+        ]
+        return [*carry, *ys]
+    alone = jaxpr_of(op, [a.aval for a in eqn.ins])
+    outs = execute(checked(alone, (False,) * len(args)), args)
+    return [np.array(x) for x in outs]
+
+
+def program(fun, args, by_value=None):
+    ensure_base()
+    jaxpr = jaxpr_of(fun, [aval(a) for a in args])
+    by_value = by_value or [False] * len(args)
+    return jaxpr, checked(jaxpr, tuple(map(bool, by_value)))
+
+
+def check(fun, *args, by_value=None, tol=1e-6):
+    args = [np.asarray(a) for a in args]
+    jaxpr, compiled = program(fun, args, by_value)
+    want = interpret(jaxpr, args)
+    for _ in range(2):
+        for got, expected in zip(execute(compiled, args), want, strict=True):
+            assert got.shape == expected.shape and got.dtype == expected.dtype
+            np.testing.assert_allclose(got, expected, rtol=tol, atol=tol)
+    return compiled
+
+
+def f4(*shape):
+    return RNG.standard_normal(shape).astype("f4")
+
+
+I0 = np.int32(0)
+
+
+# ------------------------------------------------------------------------- branches
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("by_value", [[0, 0, 0], [1, 0, 0]])
+def test_branch(number, by_value):
+    def fun(i, x, y):
+        zero = lambda x: ew.mul(x, 0.0)
+        return branch(
+            i,
+            [
+                lambda x, y: [x, ew.add(x, y)],
+                lambda x, y: [ew.mul(ew.sin(x), y), zero(x)],
+                lambda x, y: [y, y],
+            ],
+            x, y,
+        )
+
+    check(fun, np.int32(number), f4(5), f4(5), by_value=by_value)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_branch_of_sums_and_products(number):
+    def fun(i, a, b):
+        c = ew.add(a, 1.0)
+        outs = branch(
+            i,
+            [
+                lambda c, b: [contract.dot(c, b), sh.reduce_sum(c, (0, 1))],
+                lambda c, b: [ew.add(c, b), np.float32(3)],
+            ],
+            c, b,
+        )
+        return [ew.neg(outs[0]), outs[1], c]
+
+    check(fun, np.int32(number), f4(20, 20), f4(20, 20), tol=1e-4)
+
+
+def test_branch_of_scalars():
+    def fun(i, s):
+        return branch(i, [lambda s: ew.add(s, 1.0), lambda s: np.float32(7)], s)
+
+    for number in (0, 1):
+        for by_value in ([0, 0], [0, 1], [1, 1]):
+            check(fun, np.int32(number), np.float32(2.5), by_value=by_value)
+
+
+# ----------------------------------------------------------------------------- loops
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape", [(), (3,), (16,), (5, 7), (0,)])
+@pytest.mark.parametrize("length", [0, 1, 6])
+def test_scan_of_elementwise(shape, length, reverse):
+    def fun(c, x):
+        return scan(
+            lambda c, x: [ew.add(ew.mul(c, 0.5), x), ew.mul(c, x)], [c], [x], reverse=reverse
+        )
+
+    check(fun, f4(*shape), f4(length, *shape))
+
+
+def test_scan_where_carry_is_stacked():
+    def fun(c, x):
+        def body(c, x):
+            new = ew.add(ew.mul(c, 0.5), x)
+            return [new, new]
+
+        return scan(body, [c], [x])
+
+    check(fun, f4(5), f4(9, 5))
+
+
+def test_scan_in_place():
+    """What is carried stays where it is; nothing is copied."""
+
+    def fun(c, x):
+        return scan(lambda c, x: [ew.add(ew.mul(c, 0.5), x)], [c], [x])
+
+    compiled = check(fun, f4(5), f4(9, 5))
+    assert compiled.donors == (0,)
+    assert compiled.arena == 0
+
+
+def test_scan_with_constants_and_products():
+    def fun(w, b, h, x):
+        def body(w, b, h, x):
+            new = ew.tanh(ew.add(ew.add(contract.dot(w, h), x), b))
+            return [new, ew.mul(new, 2.0), sh.reduce_sum(new, (0,))]
+
+        return scan(body, [h], [x], consts=[w, b])
+
+    check(fun, f4(8, 8), f4(8), f4(8), f4(20, 8), tol=1e-5)
+
+
+def test_scan_of_products_into_parts():
+    def fun(w, x):
+        return scan(lambda w, x: [contract.dot(w, x)], [], [x], consts=[w])
+
+    check(fun, f4(5, 7), f4(6, 7), tol=1e-5)
+    check(fun, f4(5, 7), f4(6, 7, 3), tol=1e-5)
+
+
+def test_scan_swaps():
+    def fun(a, b, c):
+        return scan(lambda a, b, c: [b, c, a], [a, b, c], length=4)
+
+    check(fun, f4(5), f4(5), f4(5))
+    check(lambda a, b: scan(lambda a, b: [ew.add(a, b), a], [a, b], length=7), f4(6), f4(6))
+    check(
+        lambda a, b: scan(lambda a, b: [sh.rev(b, (0,)), sh.rev(a, (0,))], [a, b], length=3),
+        f4(6), f4(6),
+    )
+
+
+def test_scan_carries_that_do_not_change():
+    def fun(a, b):
+        return scan(lambda a, b: [a, ew.add(a, b), b], [a, b], length=3)
+
+    check(fun, f4(5), f4(5))
+
+
+def test_scan_of_stencil():
+    def fun(x):
+        def body(x):
+            return ew.add(x, slices.concatenate([slices.slice(x, (1,), (50,)), slices.slice(x, (0,), (1,))], 0))
+
+        return scan(body, [x], length=5)
+
+    check(fun, f4(50), tol=1e-4)
+
+
+def test_scan_of_scalars_by_value():
+    def fun(c, s, x):
+        return scan(lambda s, c, x: [ew.add(ew.mul(c, s), x), c], [c], [x], consts=[s])
+
+    for by_value in ([0, 0, 0], [1, 1, 0], [0, 1, 0]):
+        check(fun, np.float32(1), np.float32(0.9), f4(30), by_value=by_value)
+
+
+def test_scan_of_literals():
+    def fun(x):
+        zeros = sh.broadcast_in_dim(np.float32(0), (4,), ())
+        return scan(lambda a, b, x: [ew.add(a, x), np.float32(2), b], [zeros, np.float32(1)], [x])
+
+    check(fun, f4(6, 4))
+
+
+def test_scan_of_pending_expressions():
+    def fun(x, y):
+        return scan(
+            lambda c, x: [ew.add(c, x), ew.mul(c, 2.0)],
+            [ew.mul(sh.transpose(y, (1, 0)), 2.0)],
+            [sh.transpose(ew.exp(x), (2, 1, 0))],
+        )
+
+    check(fun, f4(4, 5, 6), f4(4, 5), tol=1e-5)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_in_scan(reverse):
+    def fun(c, x):
+        def inner(c, x):
+            return [ew.add(ew.mul(c, 0.5), x), ew.add(c, 1.0)]
+
+        def outer(c, x):
+            new, ys = scan(inner, [c], [x], reverse=reverse)
+            return [ew.mul(new, 0.9), ys, sh.reduce_sum(ys, (0,))]
+
+        return scan(outer, [c], [x], reverse=not reverse)
+
+    check(fun, f4(3), f4(4, 5, 3), tol=1e-5)
+    check(fun, f4(), f4(4, 5), tol=1e-5)
+
+
+def test_scan_updates_in_place():
+    def fun(x, y):
+        def body(x, i, y):
+            return [put(x, ew.mul(y, 2.0), i), ew.add(i, np.int32(1))]
+
+        return scan(body, [x, I0], [y])
+
+    compiled = check(fun, f4(10, 7), f4(6, 7))
+    assert compiled.donors[0] == 0
+    assert compiled.arena < 7 * 10 * 4 + 400
+
+
+def test_scan_updates_twice_in_place():
+    def fun(x):
+        def body(x, i):
+            first = put(x, ew.mul(get(x, i), 2.0), i)
+            second = put(first, get(first, 0), ew.add(i, np.int32(1)))
+            return [second, ew.add(i, np.int32(1))]
+
+        return scan(body, [x, I0], length=5)
+
+    compiled = check(fun, f4(100, 70))
+    assert compiled.donors[0] == 0
+    assert compiled.arena < 7000 * 4
+
+
+def test_scan_reads_after_writing():
+    """What is still read may not be overwritten."""
+
+    def fun(x):
+        def body(x):
+            new = ew.mul(x, 0.5)
+            return [ew.add(new, sh.broadcast_in_dim(sh.reduce_sum(x, (0,)), (100,), ())), sh.reduce_sum(new, (0,))]
+
+        return scan(body, [x], length=5)
+
+    check(fun, f4(100), tol=1e-4)
+
+
+@pytest.mark.parametrize("count", [0, 1, 17])
+@pytest.mark.parametrize("by_value", [[0, 0, 0], [1, 0, 0], [1, 1, 0]])
+def test_while(count, by_value):
+    def fun(n, i, x):
+        return while_loop(
+            lambda n, i, x: compare.lt(i, n),
+            lambda i, x: [ew.add(i, np.int32(1)), ew.mul(x, 1.1)],
+            [i, x],
+            cond_consts=[n],
+        )
+
+    check(fun, np.int32(count), I0, f4(6), by_value=by_value, tol=1e-4)
+
+
+def test_while_of_arrays():
+    def fun(x):
+        return while_loop(
+            lambda x: compare.lt(sh.reduce_sum(x, (0,)), 100.0),
+            lambda b, x: ew.add(x, b),
+            [ew.mul(x, x)],
+            body_consts=[ew.exp(x)],
+        )
+
+    check(fun, f4(6), tol=1e-4)
+
+
+def test_while_never():
+    def fun(x):
+        return while_loop(lambda x: np.bool_(False), lambda x: ew.add(x, 1.0), [x])
+
+    check(fun, f4(6))
+
+
+def test_while_in_scan_in_while():
+    def fun(x):
+        def halve(v):
+            return while_loop(lambda v: compare.gt(v, 1.0), lambda v: ew.mul(v, 0.5), [v])
+
+        def body(c, v):
+            (h,) = halve(ew.mul(v, v))
+            return [ew.add(c, h), h]
+
+        def turn(k, x, c):
+            total, halves = scan(body, [c], [x])
+            return [ew.add(k, np.int32(1)), ew.add(x, halves), total]
+
+        return while_loop(lambda k, x, c: compare.lt(k, np.int32(3)), turn, [I0, x, np.float32(0)])
+
+    check(fun, f4(6) * 5, tol=1e-4)
+
+
+def test_branch_in_scan():
+    def fun(c, x, which):
+        def body(c, x, w):
+            (new,) = branch(w, [lambda c, x: ew.add(c, x), lambda c, x: c, lambda c, x: ew.mul(x, 2.0)], c, x)
+            return [new, ew.neg(new)]
+
+        return scan(body, [c], [x, which])
+
+    check(fun, f4(5), f4(6, 5), np.array([0, 1, 2, 1, 0, 0], "i4"))
+    check(fun, f4(), f4(6), np.array([0, 1, 2, 1, 0, 0], "i4"))
+
+
+def test_scan_in_branch():
+    def fun(i, c, x):
+        return branch(
+            i,
+            [
+                lambda c, x: scan(lambda c, x: [ew.add(c, x), c], [c], [x]),
+                lambda c, x: scan(lambda c, x: [ew.mul(c, x), x], [c], [x], reverse=True),
+                lambda c, x: [ew.add(c, 1.0), x],
+            ],
+            c, x,
+        )
+
+    for number in range(3):
+        check(fun, np.int32(number), f4(5), f4(6, 5))
+
+
+def test_work_counts_turns():
+    def fun(x, n):
+        return scan(lambda x: [ew.mul(x, 1.5)], [x], length=n)
+
+    few = program(lambda x: fun(x, 10), [f4(8)])[1]
+    many = program(lambda x: fun(x, 10_000), [f4(8)])[1]
+    assert 500 * few.work < many.work
+    endless = program(
+        lambda x: while_loop(lambda x: np.bool_(True), lambda x: ew.add(x, 1.0), [x]), [f4(8)]
+    )[1]
+    assert endless.work > 10_000_000
+    assert endless.loops and many.loops
