@@ -1498,6 +1498,40 @@ def output_of(program: str, limit: int = 120) -> str:
     return done.stdout
 
 
+# ---------------------------------------------------------------------------------- vmap
+
+
+def product(x: Any, y: Any) -> Any:
+    return x * y
+
+
+WRONG_MAPS: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
+    ({}, (np.ones(3), np.ones(4))),
+    ({}, (np.ones(3), 2.0)),
+    ({}, (2.0, np.ones(3))),
+    ({"in_axes": 1}, (np.ones((3, 4)), np.ones(4))),
+    ({"in_axes": -2}, (np.ones(3), np.ones((3, 4)))),
+    ({"in_axes": (0,)}, (np.ones(3), np.ones(3))),
+    ({"in_axes": (0, 0, 0)}, (np.ones(3), np.ones(3))),
+    ({"in_axes": (0, 1)}, (np.ones(3), np.ones(3))),
+    ({"in_axes": (0, 2)}, (np.ones(3), np.ones((3, 4)))),
+    ({"in_axes": (0, 0)}, (np.ones((2, 4)), np.ones((4, 2)))),
+    ({"in_axes": (1, 0)}, (np.ones((3, 3, 2)), np.ones((2, 2)))),
+    ({"in_axes": (None, 1)}, (np.ones(3), np.ones(3))),
+]
+
+
+@pytest.mark.parametrize(("options", "args"), WRONG_MAPS)
+def test_what_vmap_suggests_works(options: dict[str, Any], args: Any) -> None:
+    with pytest.raises(ValueError) as caught:
+        jax.vmap(product, **options)(*args)
+    text = str(caught.value)
+    assert "x" in text and "y" in text and "`product`" in text
+    suggested = re.findall(r"in_axes=(\(.*?\)|-?\d+|None)", text)[-1]
+    sizes = jax.vmap(lambda x, y: 0.0, in_axes=eval(suggested))(*args).shape
+    assert len(sizes) == 1
+
+
 # ------------------------------------------------------------------------- wrong arguments
 
 

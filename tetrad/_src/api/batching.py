@@ -28,7 +28,7 @@ from tetrad._src.control.signature import name_of, parameter_names
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis
 from tetrad._src.transforms.vmap import move_mapped, vmap_flat
-from tetrad._src.util import frames, tree
+from tetrad._src.util import errors, frames, tree
 
 Fun = Callable[..., Any]
 
@@ -76,7 +76,15 @@ def vmap(
         ]
         axis = Axis(size, axis_name)
         flat = FlatFunction(fun, in_tree, "vmap")
-        outs, out_at = vmap_flat(flat, axis, values, axes)
+        try:
+            outs, out_at = vmap_flat(flat, axis, values, axes)
+        except (errors.ShapeError, IndexError) as error:
+            if not hasattr(error, "__notes__"):
+                error.add_note(
+                    f"inside vmap({name_of(fun)}), shapes are those of one lane of"
+                    f" {size}: the mapped axis is not among them"
+                )
+            raise
         wanted = _axes_of_results(options, flat.out_tree)
         results = [
             _placed(options, flat.out_tree, axis, i, out, at, to)
@@ -368,6 +376,8 @@ def _works(
     """A call that works, as far as one can be guessed."""
     fixed: list[int | None] = list(axes)
     words = []
+    if size is None:  # no axis exists: axis 0 of the first argument that has one
+        size = next((shape[0] for _, _, shape, _ in bad if shape), None)
     for i, name, shape, _ in bad:
         fits = [d for d, extent in enumerate(shape) if extent == size]
         fixed[i] = fits[0] if fits else None

@@ -77,6 +77,11 @@ def einsum_path(
     >>> jnp.einsum_path("ij,jk->ik", jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
     [(0, 1)]
     """
+    if not isinstance(subscripts, str):
+        raise TypeError(
+            f"jnp.einsum_path: subscripts must be text such as 'ij,jk->ik', got"
+            f" {subscripts!r}"
+        )
     xs = [value(x, "jnp.einsum_path") for x in operands]
     shapes = [x.shape for x in xs]
     return opt_einsum.contract_path(
