@@ -289,8 +289,7 @@ def _placed(
         raise ValueError(
             f"vmap: out_axes={to} for {_result_name(options, out_tree, index)}, whose"
             f" lanes have shape {lane}: with the mapped axis it has {ndim}"
-            f" axis{'' if ndim == 1 else 'es'.replace('axises', 'axes')}, so out_axes"
-            f" can be from {-ndim} to {ndim - 1}"
+            f" ax{'i' if ndim == 1 else 'e'}s, so out_axes can be from {-ndim} to {ndim - 1}"
         )
     return as_value(move_mapped(axis, out, at, to % ndim), "vmap")
 

@@ -38,7 +38,7 @@ from tetrad._src.runtime.flush import lock as _lock
 from tetrad._src.runtime.flush import threads as _threads
 from tetrad._src.util import dtypes, errors
 from tetrad._src.util.config import config
-from tetrad._src.util.frames import format_where, user_frame
+from tetrad._src.util.frames import expression_at, format_where, user_frame
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 
@@ -142,7 +142,7 @@ class Recorder(Trace):
 
     def general(self, op: Op, args: Sequence[Any]) -> Any:
         """Every operation: converts operands, infers, places, records."""
-        if op.kind is Kind.CALL and not getattr(op, "inlined", False):
+        if op.kind is Kind.CALL and op.flow is None and not getattr(op, "inlined", False):
             return op.expand(*args)
         args = tuple([_operand(a) for a in args])
         place = _place(args)
@@ -195,9 +195,11 @@ def _place(args: Sequence[Any]) -> Placement:
         elif not chosen.is_committed and place.is_committed:
             chosen = place
         elif place.is_committed:
+            line = user_frame()
+            words = expression_at(*line) if line is not None else None
             raise ValueError(
-                f"operands live on different devices: {chosen.device} and"
-                f" {place.device}. Both were placed there by you; move one with"
+                f"{words + ': ' if words else ''}operands live on different devices:"
+                f" {chosen.device} and {place.device}. Both were placed there by you; move one with"
                 f" jax.device_put(x, {place.device!r})."
             )
     return chosen if chosen is not None else default_placement()
