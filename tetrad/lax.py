@@ -4,6 +4,13 @@ Stricter than `tetrad.numpy`: dtypes must agree, and shapes too unless an operan
 scalar.
 """
 
+# Control flow
+from tetrad._src.control.cond import cond as cond
+from tetrad._src.control.cond import switch as switch
+from tetrad._src.control.loop import fori_loop as fori_loop
+from tetrad._src.control.loop import while_loop as while_loop
+from tetrad._src.control.scan import scan as scan
+
 # Collectives: across the lanes of a named axis
 from tetrad._src.control.collectives import all_gather as all_gather
 from tetrad._src.control.collectives import all_to_all as all_to_all
@@ -188,6 +195,9 @@ from tetrad._src.ops.sort import sort_key_val as sort_key_val
 from tetrad._src.ops.sort import top_k as top_k
 
 # Primitives: the classes of these operations
+from tetrad._src.control.cond import Cond as cond_p
+from tetrad._src.control.loop import While as while_p
+from tetrad._src.control.scan import Scan as scan_p
 from tetrad._src.ops.arithmetic import Add as add_p
 from tetrad._src.ops.arithmetic import Cbrt as cbrt_p
 from tetrad._src.ops.arithmetic import Clamp as clamp_p

@@ -221,8 +221,9 @@ def dce(
         if not (eqn.op.effects or any(v in live for v in eqn.outs)):
             continue
         if eqn.op.dce is not None:
-            op, used_ins = eqn.op.dce(tuple([v in live for v in eqn.outs]))
-            outs = [v for v in eqn.outs if v in live]
+            used_outs = tuple([v in live for v in eqn.outs])
+            op, used_ins, *kept = eqn.op.dce(used_outs)
+            outs = [v for v, k in zip(eqn.outs, kept[0] if kept else used_outs) if k]
             ins = [v for v, u in zip(eqn.ins, used_ins) if u]
             eqn = Eqn(op, ins, outs, eqn.where)
         eqns.append(eqn)

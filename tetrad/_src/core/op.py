@@ -161,7 +161,7 @@ class Op(metaclass=Primitive):
     batch: ClassVar[Any] = None  # (axis, *args) | (axis, mapped, *args)
     split: ClassVar[Any] = None  # (unknown) -> Split | None
     stage: ClassVar[Any] = None  # (*args) -> outs | NotImplemented
-    dce: ClassVar[Any] = None  # (used) -> (op, used operands)
+    dce: ClassVar[Any] = None  # (used) -> (op, used operands[, the results it gives])
     expand: ClassVar[Any] = None  # (*args) -> outs, in terms of other operations
     simplify: ClassVar[Any] = None  # (*args) -> outs | None
 

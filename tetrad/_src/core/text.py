@@ -87,9 +87,9 @@ class Printer:
         outs = filled([self.binder(v) for v in eqn.outs])
         params = self.params(eqn)
         args = filled([self.atom(v) for v in eqn.ins])
-        space = "" if not eqn.outs else " "
+        equals = " = " if eqn.outs else ""
         return concat(
-            Nest(2, outs), f"{space}= {eqn.op.name}", params, " ", Nest(2, args)
+            Nest(2, outs), f"{equals}{eqn.op.name}", params, " ", Nest(2, args)
         )
 
     def params(self, eqn: Eqn) -> Doc:

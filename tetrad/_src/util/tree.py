@@ -57,6 +57,7 @@ __all__ = [
     "broadcast_prefix",
     "clear_pool",
     "default_registry",
+    "difference_text",
     "equality_errors",
     "flatten",
     "flatten_one_level",
@@ -424,6 +425,14 @@ def equality_errors(
 ) -> Iterator[tuple[KeyPath, str, str, str]]:
     """Where the structures of two trees differ: (path, this, that, reason)."""
     return _differences((), tree1, tree2, is_leaf, as_prefix=False)
+
+
+def difference_text(name1: str, tree1: Any, name2: str, tree2: Any) -> str:
+    """Where the structures of two trees differ, with both side by side; may be empty."""
+    for difference in _differences((), tree1, tree2, None, as_prefix=False):
+        picture = _side_by_side((name1, tree1), (name2, tree2), difference[0])
+        return _difference_text(difference, name1, name2, picture)
+    return ""
 
 
 _Difference = tuple[KeyPath, str, str, str]
