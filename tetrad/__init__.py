@@ -62,16 +62,24 @@ from tetrad._src.api.transforms import vjp as vjp
 from tetrad._src.api.transforms import vmap as vmap
 from tetrad._src.runtime.array import Array as Array
 from tetrad._src.runtime.device import Device as Device
+from tetrad._src.util.config import check_tracer_leaks as check_tracer_leaks
 from tetrad._src.util.config import config as config
-from tetrad._src.util.config import (
-    default_device as default_device,
-)
-from tetrad._src.util.config import (
-    default_matmul_precision as default_matmul_precision,
-)
+from tetrad._src.util.config import debug_infs as debug_infs
+from tetrad._src.util.config import debug_key_reuse as debug_key_reuse
+from tetrad._src.util.config import debug_nans as debug_nans
+from tetrad._src.util.config import default_device as default_device
+from tetrad._src.util.config import default_matmul_precision as default_matmul_precision
+from tetrad._src.util.config import default_prng_impl as default_prng_impl
 from tetrad._src.util.config import disable_jit as disable_jit
+from tetrad._src.util.config import enable_checks as enable_checks
+from tetrad._src.util.config import enable_custom_prng as enable_custom_prng
 from tetrad._src.util.config import enable_x64 as enable_x64
+from tetrad._src.util.config import legacy_prng_key as legacy_prng_key
+from tetrad._src.util.config import log_compiles as log_compiles
 from tetrad._src.util.config import numpy_dtype_promotion as numpy_dtype_promotion
+from tetrad._src.util.config import numpy_rank_promotion as numpy_rank_promotion
+from tetrad._src.util.config import threefry_partitionable as threefry_partitionable
+from tetrad._src.util.config import transfer_guard as transfer_guard
 from tetrad._src.util.dtypes import float0 as float0
 from tetrad._src.util.frames import hide_all as _hide_all
 from tetrad.version import __version__ as __version__

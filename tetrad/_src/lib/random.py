@@ -27,7 +27,8 @@ from tetrad._src.ops import shape as shape_ops
 from tetrad._src.ops.bitcast import bitcast_convert_type
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.sort import sort_key_val, top_k
-from tetrad._src.util import dtypes
+from tetrad._src.util import dtypes, frames
+from tetrad._src.util.config import config
 
 IMPLEMENTATION = "threefry2x32"
 Key = Any
@@ -53,7 +54,8 @@ def key(seed: int | Value, *, impl: str | None = None) -> Any:
 def PRNGKey(seed: int | Value, *, impl: str | None = None) -> Any:  # noqa: N802
     """A random key as a raw array of two 32-bit words; see `key`."""
     _check_impl(impl)
-    return random.random_unwrap(random.random_seed(_check_seed(seed, "PRNGKey")))
+    typed = random.random_seed(_check_seed(seed, "PRNGKey"))
+    return _like(typed, not config.jax_enable_custom_prng)
 
 
 def _check_impl(impl: str | None) -> None:
@@ -104,7 +106,7 @@ def clone(keys: Key) -> Any:
 
 
 def _any_keys(keys: Any, name: str) -> tuple[Any, bool]:
-    """Typed keys, and whether they came as raw words."""
+    """Typed keys, and whether they came as raw words and new ones go out as such."""
     if isinstance(keys, (np.ndarray, np.generic)):
         keys = convert.operand(keys, f"random.{name}")
     if isinstance(keys, Value):
@@ -112,7 +114,8 @@ def _any_keys(keys: Any, name: str) -> tuple[Any, bool]:
         if dtypes.is_key(aval.dtype):
             return keys, False
         if aval.dtype == np.uint32 and aval.ndim and aval.shape[-1] == 2:
-            return random.random_wrap(keys), True
+            _notice_raw(name)
+            return random.random_wrap(keys), not config.jax_enable_custom_prng
         got = aval.long_name()
     else:
         got = f"{keys!r} of type {type(keys).__name__}"
@@ -121,6 +124,20 @@ def _any_keys(keys: Any, name: str) -> tuple[Any, bool]:
         f"jax.random.{name}: the first argument must be a random key, got {got}. Make one"
         f" with jax.random.key({seed})."
     )
+
+
+def _notice_raw(name: str) -> None:
+    """Warns or raises, as `jax_legacy_prng_key` says, if a key is given as words."""
+    setting = config.jax_legacy_prng_key
+    if setting == "allow":
+        return
+    problem = (
+        f"jax.random.{name} was given a raw key, and jax_legacy_prng_key is {setting!r};"
+        " make keys with jax.random.key, or type them with jax.random.wrap_key_data"
+    )
+    if setting == "error":
+        raise ValueError(problem)
+    frames.warn(problem)
 
 
 def _one_key(key: Any, name: str) -> tuple[Any, bool]:

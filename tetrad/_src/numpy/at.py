@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -320,11 +319,10 @@ def _in_dtype(v: Any, x: Value, name: str) -> Any:
         (aval.dtype, aval.weak_type), (x.dtype, x.weak_type)
     )
     if joined != x.dtype:
-        warnings.warn(
+        frames.warn(
             f"{name}: values of {aval.dtype.name} are converted to the {x.dtype.name} of"
             " the array, which loses information; convert them yourself with .astype",
             FutureWarning,
-            stacklevel=4,
         )
         if not isinstance(v, Value):
             return np.asarray(v).astype(x.dtype)[()]

@@ -7,7 +7,6 @@ reads what a user gave as a `dtype` argument.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from tetrad._src.core.bind import Value
-from tetrad._src.util import dtypes
+from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import config
 from tetrad._src.util.words import nearest
 
@@ -76,12 +75,10 @@ def _warn_if_narrowed(dtype: Any, found: Any, name: str) -> None:
         return
     asked = getattr(dtype, "dtype", None) if isinstance(dtype, ScalarType) else dtype
     if np.dtype(asked) != found:
-        warnings.warn(
+        frames.warn(
             f"{name}: {np.dtype(asked).name} was asked for, but 64-bit types are off:"
             f' the result is {found.name}. config.update("jax_enable_x64", True) turns'
-            " them on",
-            UserWarning,
-            stacklevel=4,
+            " them on"
         )
 
 

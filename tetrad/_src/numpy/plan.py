@@ -27,6 +27,17 @@ SEEN = "seen once"
 NEVER = "holds arrays of its own"
 
 
+class Unplanned(dict[Any, Any]):
+    """In place of plans where each call has something to check."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        hash(key)  # as a look-up
+        return NEVER
+
+
+UNPLANNED = Unplanned()
+
+
 class Plan:
     """Operations on numbered values: the arguments, then literals, then results."""
 
@@ -100,11 +111,16 @@ class Planner:
     __slots__ = ("plans",)
 
     def __init__(self, name: str) -> None:
-        self.plans = (Cache(f"plans of {name}"), Cache(f"plans of {name} (x64)"))
+        # By `config.mode`.
+        self.plans: tuple[dict[Any, Any], ...] = (
+            Cache(f"plans of {name}"),
+            Cache(f"plans of {name} (x64)"),
+            UNPLANNED,
+        )
 
     def run(self, key: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """`function(*args)`, by plan from the third time on. `args` are operands."""
-        plans = self.plans[config.x64]
+        plans = self.plans[config.mode]
         plan = plans.get(key)
         if type(plan) is Plan:
             return plan.run(args)
@@ -153,11 +169,13 @@ def planned(arrays: int = 1) -> Callable[[F], F]:
                     if len(args) > 1 or kwargs:
                         key = _key(key, args[1:], kwargs)
                     try:
-                        plan = plans[config.x64].get(key)
+                        plan = plans[config.mode].get(key)
                     except TypeError:
                         return function(*args, **kwargs)
                     if type(plan) is Plan:
                         return plan.run((x,))
+                    if plan is NEVER:
+                        return function(*args, **kwargs)
                     return planner.run(
                         key, lambda x: function(x, *args[1:], **kwargs), (x,)
                     )
@@ -179,11 +197,13 @@ def planned(arrays: int = 1) -> Callable[[F], F]:
                 if len(args) > arrays or kwargs:
                     key = _key(key, args[arrays:], kwargs)
                 try:
-                    plan = plans[config.x64].get(key)
+                    plan = plans[config.mode].get(key)
                 except TypeError:
                     return function(*args, **kwargs)
                 if type(plan) is Plan:
                     return plan.run(operands)
+                if plan is NEVER:
+                    return function(*args, **kwargs)
                 rest = args[arrays:]
                 return planner.run(
                     key, lambda *xs: function(*xs, *rest, **kwargs), operands

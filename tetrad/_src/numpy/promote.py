@@ -149,11 +149,38 @@ def inexact(dtype: Any) -> Any:
 def joined(name: str, xs: Sequence[Any]) -> Join:
     """The join of `xs`; errors are told in the user's words."""
     try:
-        return join(tuple([aval_of(x) for x in xs]))
+        found = join(tuple([aval_of(x) for x in xs]))
     except dtypes.TypePromotionError as error:
         raise dtypes.TypePromotionError(f"{call(name)}: {error}") from None
     except ValueError as error:
         raise errors.ShapeError(shapes_message(name, xs, str(error))) from None
+    if config.mode == 2:
+        check_ranks(name, xs)
+    return found
+
+
+def common_shape(name: str, xs: Sequence[Any]) -> Shape:
+    """The shape that `xs` broadcast to."""
+    try:
+        return broadcast_shapes(*[aval_of(x).shape for x in xs])
+    except ValueError as error:
+        raise errors.ShapeError(shapes_message(name, xs, str(error))) from None
+
+
+def check_ranks(name: str, xs: Sequence[Any]) -> None:
+    """Warns or raises, as `jax_numpy_rank_promotion` says, where ranks differ."""
+    setting = config.jax_numpy_rank_promotion
+    if setting == "allow" or len({aval_of(x).ndim for x in xs} - {0}) < 2:
+        return
+    shapes = ", ".join(str(aval_of(x).shape) for x in xs)
+    problem = (
+        f"{call(name)}: {named(name, xs)}; the ranks of the shapes {shapes} differ,"
+        f" and jax_numpy_rank_promotion is {setting!r}"
+    )
+    advice = "add the missing axes, as in x[None, :]"
+    if setting == "raise":
+        raise ValueError(f"{problem}; {advice}")
+    frames.warn(f"{problem}; {advice}")
 
 
 # --------------------------------------------------------------------------- in messages

@@ -19,7 +19,7 @@ from tetrad._src.numpy.axes import (
 from tetrad._src.numpy.convert import fresh_copy, operands, value
 from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.plan import planned
-from tetrad._src.numpy.promote import call, joined
+from tetrad._src.numpy.promote import call, common_shape
 from tetrad._src.util import errors
 
 
@@ -362,7 +362,7 @@ def broadcast_arrays(*args: Any) -> list[Value]:
     xs = operands(name, args)
     if not xs:
         return []
-    extents = joined(name, xs).shape
+    extents = common_shape(name, xs)
     return [spread(x, extents, name) for x in xs]
 
 

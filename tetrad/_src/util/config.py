@@ -35,8 +35,10 @@ __all__ = [
     "default_matmul_precision",
     "default_prng_impl",
     "disable_jit",
+    "enable_checks",
     "enable_custom_prng",
     "enable_x64",
+    "legacy_prng_key",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -130,6 +132,21 @@ SETTINGS: Final[dict[str, Setting]] = {
         "'strict': operands of different types are an error instead of converted.",
         compiles=True,
     ),
+    "jax_numpy_rank_promotion": Setting(
+        "allow",
+        _one_of("allow", "warn", "raise"),
+        "What happens when operands of different rank, none a scalar, are broadcast.",
+        compiles=True,
+    ),
+    "jax_legacy_prng_key": Setting(
+        "allow",
+        _one_of("allow", "warn", "error"),
+        "What happens when a random function is given a raw key.",
+        compiles=True,
+    ),
+    "jax_enable_custom_prng": Setting(
+        False, _boolean, "Whether PRNGKey makes typed keys.", compiles=True
+    ),
     "jax_default_device": Setting(
         None, _anything, "Where new arrays go: a device, a platform name or None."
     ),
@@ -156,6 +173,20 @@ SETTINGS: Final[dict[str, Setting]] = {
         _one_of("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
         "'off': tracebacks keep the frames of this library.",
     ),
+    "jax_enable_checks": Setting(False, _boolean, "Whether internal checks run."),
+    # Nothing depends on these: what is here serves both values.
+    "jax_pprint_use_color": Setting(
+        True, _boolean, "Whether jaxprs may print in colour; they never do."
+    ),
+    "jax_remat3": Setting(
+        False, _boolean, "Which of JAX's checkpoints is meant; there is one here."
+    ),
+    "jax_custom_vjp3": Setting(
+        False, _boolean, "Which of JAX's custom_vjps is meant; there is one here."
+    ),
+    "jax_scan3": Setting(
+        False, _boolean, "Which of JAX's scans is meant; there is one here."
+    ),
     # Known, not acted upon.
     "jax_debug_key_reuse": Setting(
         False,
@@ -172,29 +203,17 @@ SETTINGS: Final[dict[str, Setting]] = {
     "jax_check_tracer_leaks": Setting(
         False, _boolean, "Whether kept tracers are looked for.", acts=False
     ),
-    "jax_enable_custom_prng": Setting(
-        False, _boolean, "Whether PRNGKey makes typed keys.", acts=False
-    ),
     "jax_default_prng_impl": Setting(
         "threefry2x32", _text, "The generator behind new random keys.", acts=False
     ),
     "jax_threefry_partitionable": Setting(
         True, _boolean, "Which of two numberings random bits follow.", acts=False
     ),
-    "jax_enable_checks": Setting(
-        False, _boolean, "Whether internal checks run."
-    ),
     "jax_log_compiles": Setting(
         False, _boolean, "Whether compilations are logged.", acts=False
     ),
     "jax_explain_cache_misses": Setting(
         False, _boolean, "Whether cache misses are logged.", acts=False
-    ),
-    "jax_numpy_rank_promotion": Setting(
-        "allow",
-        _one_of("allow", "warn", "raise"),
-        "What happens when operands of different rank are broadcast.",
-        acts=False,
     ),
     "jax_transfer_guard": Setting(
         None, _one_of(*_GUARDS), "Which transfers are noticed.", acts=False
@@ -219,9 +238,6 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "jax_softmax_custom_jvp": Setting(
         False, _boolean, "Which derivative softmax has.", acts=False
-    ),
-    "jax_pprint_use_color": Setting(
-        True, _boolean, "Whether jaxprs may print in colour.", acts=False
     ),
     "jax_random_seed_offset": Setting(
         0, _integer, "What is added to every seed.", acts=False
@@ -248,12 +264,18 @@ class Config(threading.local):
     of the instance as that thread sees it, so reading is one attribute access.
 
     `key` holds the values that compiled programs depend on, for the keys of caches.
+    `mode` says by which rules operands are brought together: 0 or 1, as x64 is off or on,
+    if those of NumPy hold unchanged; 2 if stricter ones were asked for.
     """
 
     x64: bool
+    mode: int
     key: tuple[Any, ...]
     jax_enable_x64: bool
     jax_numpy_dtype_promotion: str
+    jax_numpy_rank_promotion: str
+    jax_legacy_prng_key: str
+    jax_enable_custom_prng: bool
     jax_default_device: Any
     jax_platforms: str | None
     jax_num_cpu_devices: int
@@ -371,6 +393,11 @@ def _write(values: dict[str, Any], name: str, value: Any) -> None:
     if name in _COMPILED:
         values["x64"] = values["jax_enable_x64"]
         values["key"] = tuple([values[compiled] for compiled in _COMPILED])
+        unchanged = (
+            values["jax_numpy_dtype_promotion"] == "standard"
+            and values["jax_numpy_rank_promotion"] == "allow"
+        )
+        values["mode"] = int(values["x64"]) if unchanged else 2
 
 
 def _publish() -> None:
@@ -481,7 +508,9 @@ debug_nans: Final = scoped("jax_debug_nans", True)
 debug_infs: Final = scoped("jax_debug_infs", True)
 debug_key_reuse: Final = scoped("jax_debug_key_reuse", True)
 check_tracer_leaks: Final = scoped("jax_check_tracer_leaks", True)
+enable_checks: Final = scoped("jax_enable_checks", True)
 enable_custom_prng: Final = scoped("jax_enable_custom_prng", True)
+legacy_prng_key: Final = scoped("jax_legacy_prng_key")
 threefry_partitionable: Final = scoped("jax_threefry_partitionable", True)
 log_compiles: Final = scoped("jax_log_compiles", True)
 transfer_guard: Final = scoped("jax_transfer_guard")

@@ -17,6 +17,7 @@ import linecache
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
@@ -42,6 +43,7 @@ __all__ = [
     "trim_traceback",
     "trims_itself",
     "user_frame",
+    "warn",
 ]
 
 Place: TypeAlias = tuple[CodeType, int]
@@ -86,6 +88,16 @@ def user_frame(depth: int = 1) -> Place | None:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issues a warning at the line of the user."""
+    level = 1
+    frame: FrameType | None = sys._getframe(0)
+    while frame is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
+        frame = frame.f_back
+        level += frame is not None
+    warnings.warn(message, category, stacklevel=level)
 
 
 def argument_named(value: object) -> tuple[str, str] | None:
