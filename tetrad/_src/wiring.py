@@ -45,7 +45,7 @@ def install() -> None:
     methods.install()
     Array.__repr__ = _array_text  # type: ignore[method-assign]
     Array.__str__ = _elements_text  # type: ignore[method-assign]
-    Config.update = frames.hide_frames(Config.update)
+    Config.update = frames.hide_frames(Config.update)  # type: ignore[method-assign]
     for name in _METHODS:
         setattr(Array, name, frames.hide_frames(getattr(Array, name)))
     tracer_methods.install()

@@ -68,6 +68,8 @@ def document(sentence: str, details: str, example: str, result: str) -> str:
 class Function:
     """A public function made from an operation; `name` is as the user wrote it."""
 
+    nin: int
+
     def __init__(
         self,
         name: str,

@@ -236,7 +236,7 @@ def _rewritten_if(statement: ast.If, test: _Node, around: _Parents) -> str | Non
     if len(statement.body) != 1 or len(statement.orelse) > 1:
         return None
     yes = statement.body[0]
-    no = statement.orelse[0] if statement.orelse else None
+    no: _Node | None = statement.orelse[0] if statement.orelse else None
     if isinstance(yes, ast.Return):
         no = no if no is not None else _following(statement, around)
         if isinstance(no, ast.Return) and yes.value is not None and no.value is not None:
