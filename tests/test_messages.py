@@ -1228,6 +1228,107 @@ jax.jvp(jnp.sin, 1.0, 1.0)
 """,
         TypeError, "primals", "(p,)",
     ),
+    # ------------------------------------------------------------------ control flow
+    mistake(
+        "a scan that returns no pair",
+        """
+lax.scan(lambda c, x: c + x, 0.0, jnp.ones(3))
+""",
+        TypeError, "lax.scan", "(carry, y)", "float32[]", "return carry, None",
+    ),
+    mistake(
+        "a scan whose carry changes shape",
+        """
+def step(carry, x):
+    return jnp.ones(3) * x, x
+
+lax.scan(step, 0.0, jnp.ones(3))
+""",
+        TypeError, "`step`", "float32[]", "float32[3]",
+    ),
+    mistake(
+        "a scan whose carry changes structure",
+        """
+def step(state, x):
+    return {"sum": state["total"] + x}, None
+
+lax.scan(step, {"total": 0.0}, jnp.ones(3))
+""",
+        TypeError, "`step`", "'total'", "'sum'",
+    ),
+    mistake(
+        "a scan over arrays of different lengths",
+        """
+lax.scan(lambda c, x: (c, x), 0.0, (jnp.ones(3), jnp.ones(4)))
+""",
+        ValueError, "xs[0]", "xs[1]", "(3,)", "(4,)",
+    ),
+    mistake(
+        "a scan over a number of steps",
+        """
+lax.scan(lambda c, x: (c + 1, None), 0, 10)
+""",
+        ValueError, "xs", "int32[]",
+    ),
+    mistake(
+        "a while loop whose condition is no bool",
+        """
+lax.while_loop(lambda n: n, lambda n: n - 1, 3)
+""",
+        TypeError, "lax.while_loop", "`cond_fun`", "int32[]",
+    ),
+    mistake(
+        "the gradient of a while loop",
+        """
+def f(x):
+    return lax.while_loop(lambda y: y < 3, lambda y: y * 2, x)
+
+jax.grad(f)(1.0)
+""",
+        ValueError, "lax.while_loop", "lax.scan", "jvp",
+    ),
+    mistake(
+        "a cond on many elements",
+        """
+x = jnp.arange(3.0)
+lax.cond(x > 1, lambda: 1.0, lambda: 2.0)
+""",
+        TypeError, "lax.cond(x > 1, lambda: 1.0, lambda: 2.0)", "bool[3]", "jnp.where",
+    ),
+    mistake(
+        "branches of different dtypes",
+        """
+lax.cond(True, lambda x: x, lambda x: 0, 1.0)
+""",
+        TypeError, "float32[]", "int32[]",
+    ),
+    mistake(
+        "branches that are values",
+        """
+lax.cond(True, 1.0, 2.0)
+""",
+        TypeError, "lax.cond(True, 1.0, 2.0)", "true_fun", "1.0",
+    ),
+    mistake(
+        "a loop up to a float",
+        """
+n = 10
+lax.fori_loop(0, n / 2, lambda i, x: x + i, 0)
+""",
+        TypeError, "lax.fori_loop", "upper", "float32[]", "int(",
+    ),
+    mistake(
+        "if in the body of a loop",
+        """
+def body(i, x):
+    if x > 3:
+        return x
+    return x + i
+
+lax.fori_loop(0, 3, body, 1.0)
+""",
+        errors.TracerBoolConversionError, "x > 3", "return jnp.where(x > 3, x, x + i)",
+    ),
     # ------------------------------------------------------------------------ random
     mistake(
         "a seed instead of a key",

@@ -64,8 +64,8 @@ def _why(x: Tracer) -> str:
         )
     if kind == "jit":
         return (
-            f"under jit it stands for any {x.aval.long_name()}: the value is known only"
-            f" when the program runs.{came}"
+            f"it stands for any {x.aval.long_name()}: under jit, and in the bodies of"
+            f" lax.scan and its like, values are known only when the program runs.{came}"
         )
     return (
         f"under {kind} the number alone ({x.aval.long_name()}) would lose the"
