@@ -3,6 +3,10 @@
 The operations here are stand-ins with the fields that the machine reads.
 """
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from compiling import checked, ensure_base, execute
@@ -484,3 +488,50 @@ def test_work_counts_turns():
     )[1]
     assert endless.work > 10_000_000
     assert endless.loops and many.loops
+
+
+ENDLESS = """
+import os, signal, sys, threading, time
+sys.path.insert(0, {tests!r})
+import tetrad, tetrad.numpy as jnp
+from test_flow_machine import compare, ew, sh, scan, while_loop
+
+x = jnp.arange(5.0)
+other = x * 3
+(endless,) = while_loop(
+    lambda x: compare.ge(sh.reduce_sum(x, (0,)), -1.0), lambda x: ew.add(x, 1.0), [x]
+)
+assert (other + x).tolist() == [0, 4, 8, 12, 16]  # goes on beside the loop
+assert not endless.is_ready()
+after = endless + 1
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+started = time.monotonic()
+try:
+    after.block_until_ready()
+except KeyboardInterrupt:
+    assert time.monotonic() - started < 0.8
+else:
+    raise AssertionError("no interrupt")
+started = time.monotonic()
+for lost in (endless, after, endless * 2):
+    try:
+        lost.tolist()
+    except tetrad.errors.JaxRuntimeError as problem:
+        assert "never computed" in str(problem), problem
+    else:
+        raise AssertionError("a value that was never computed")
+assert x.tolist() == [0, 1, 2, 3, 4] and other.tolist() == [0, 3, 6, 9, 12]
+total, _ = scan(lambda c, v: [ew.add(c, v), c], [jnp.float32(0)], [x])
+assert total == 10
+assert time.monotonic() - started < 5
+print("survived")
+"""
+
+
+def test_interrupt_of_an_endless_loop():
+    tests = os.path.dirname(os.path.abspath(__file__))
+    result = subprocess.run(
+        [sys.executable, "-c", ENDLESS.format(tests=tests)],
+        capture_output=True, text=True, timeout=120,
+    )
+    assert result.stdout.strip() == "survived", result.stderr

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from tetrad._src.cpu import compile as compiler
 from tetrad._src.cpu import engine, memory
 from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
 from tetrad._src.cpu.pool import native
+from tetrad._src.cpu.runs import Run, Runs
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import dtypes
@@ -33,19 +33,24 @@ WHENEVER = 1 << 62  # a ticket that every block satisfies: the stream keeps orde
 class Buffer:
     """A block of memory that holds one array."""
 
-    __slots__ = ("pointer", "size", "ticket", "ledger", "__weakref__")
+    __slots__ = ("pointer", "size", "ticket", "made", "runs", "ledger", "__weakref__")
 
     pointer: int
     size: int  # size class of the block
     ticket: int  # the last job on the stream that touches it
+    made: int  # the job that computes it, 0 if that was done at once
+    runs: Runs
     ledger: Ledger
 
     def wait(self) -> None:
-        if self.ticket > native().done:
-            native().wait(self.ticket)
+        """Waits until the array is computed; others may still read it."""
+        if self.made > native().done:
+            native().wait(self.made)
+        if self.runs.lost:
+            self.runs.check(self.made)
 
     def ready(self) -> bool:
-        return self.ticket <= native().done
+        return self.made <= native().done
 
     def address(self) -> int:
         return self.pointer
@@ -79,7 +84,7 @@ class Image:
 
     __slots__ = (
         "header", "fix", "values", "args", "code", "address", "template",
-        "runner", "sizes",
+        "runner", "sizes", "loops",
     )  # fmt: skip
 
     def __init__(self, program: Any) -> None:
@@ -102,16 +107,24 @@ class Image:
         header[JOB["CODE"]] = self.code.ctypes.data
         self.header = header.data
         self.address = header.ctypes.data
-        self.template = header.tobytes() + self.args.tobytes() + bytes(size)
+        flag = bytes(8)
+        self.template = header.tobytes() + flag + self.args.tobytes() + bytes(size)
+        self.loops = program.loops
 
     def instance(self) -> tuple[Any, int, int]:
-        """A copy for one run on the stream: the block, its address, values' offset."""
+        """A copy for one run on the stream: the block, its address, values' offset.
+
+        The word behind the header is its cancel flag, if it has loops.
+        """
         block = ctypes.create_string_buffer(self.template, len(self.template))
         address = ctypes.addressof(block)
-        args = 8 * JOB_WORDS
+        flag = 8 * JOB_WORDS
+        args = flag + 8
         values = args + self.args.nbytes
         struct.pack_into("q", block, 8 * JOB["VALUES"], address + values)
         struct.pack_into("q", block, 8 * JOB["ARGUMENTS"], address + args)
+        if self.loops:
+            struct.pack_into("q", block, 8 * JOB["CANCEL"], address + flag)
         return block, address, values
 
 
@@ -128,7 +141,7 @@ class CpuBackend:
         self._devices = [Device(self, i, "cpu") for i in range(count)]
         for device in self._devices:
             device.ledger.reclaim = reclaim
-        self._running: deque[tuple[int, Any]] = deque()
+        self._runs = Runs()
 
     def __repr__(self) -> str:
         return "<CPU backend>"
@@ -168,6 +181,8 @@ class CpuBackend:
         buffer = new_buffer(Buffer)
         buffer.pointer, buffer.ticket = block
         buffer.size = size
+        buffer.made = 0
+        buffer.runs = self._runs
         buffer.ledger = ledger
         ledger.note(buffer.pointer, nbytes, line)
         return buffer
@@ -208,13 +223,20 @@ class CpuBackend:
         if image is None:
             image = program.image = Image(program)
         runner = image.runner
+        runs = self._runs
+        if runs.lost:
+            for buffer in buffers:
+                runs.check(buffer.made)
         done = runner.done
         work = program.work if None in takeovers else program.work_in_place
         inline = work <= INLINE
         pointers = []
         for buffer in buffers:
             pointers.append(buffer.pointer)
-            if buffer.ticket > done:
+            if buffer.made > done:
+                inline = False
+        for donor in takeovers:
+            if donor is not None and buffers[donor].ticket > done:
                 inline = False
         after = done if inline else WHENEVER
         outs = []
@@ -237,15 +259,17 @@ class CpuBackend:
             return outs
         block, address, offset = image.instance()
         program.fields.pack_into(block, offset, *pointers, *scalars)
+        reads = [b.made for b in buffers if b.made > done]
+        flag = address + 8 * JOB_WORDS if image.loops else 0
+        run = Run(address, flag, reads, lines[0], (block, image, program))
         ticket = runner.submit(address)
         for buffer in (*buffers, *outs):
             buffer.ticket = ticket
+        for buffer in outs:
+            buffer.made = ticket
         if arena is not None:
             arena.ticket = ticket
-        running = self._running
-        running.append((ticket, (block, image, program)))
-        while running and running[0][0] <= done:
-            running.popleft()
+        runs.note(run, ticket, done)
         return outs
 
 

@@ -27,6 +27,9 @@ CALLER_SPIN = 5000
 STREAM_SPIN = 50  # jobs are long: who waits for one had better sleep
 THREAD_VARIABLES = ("TETRAD_NUM_THREADS", "OMP_NUM_THREADS")
 
+# Called with the awaited ticket when Ctrl-C ends a wait.
+interrupts: list[Callable[[int], None]] = []
+
 
 class Native:
     """Runs jobs; see `native_pool.JOB` for the words of a job.
@@ -140,10 +143,11 @@ class Native:
         if self._get("FROZEN"):
             time.sleep(0.001)
         else:
-            self._wait(self.address, self.last - native_pool.RING + 1, WAIT_NANOSECONDS)
+            self._pause(self.last - native_pool.RING + 1)
 
     def wait(self, ticket: int) -> None:
-        """Return when the ticket is done. Ctrl-C raises at once; the job goes on."""
+        """Return when the ticket is done. Ctrl-C raises at once; the job goes on, unless
+        one of `interrupts` stops it."""
         tickets = self._tickets
         if tickets[_TAIL] >= ticket:
             return
@@ -151,10 +155,19 @@ class Native:
             raise ValueError(
                 f"ticket {ticket} was never given out; the last is {self.last}"
             )
-        wait = self._wait
-        address = self.address
-        while not wait(address, ticket, WAIT_NANOSECONDS):
-            pass  # back in Python, where a pending signal raises
+        while not self._pause(ticket):
+            pass
+
+    def _pause(self, ticket: int) -> bool:
+        """Wait a little; whether the ticket is done."""
+        try:
+            done: int = self._wait(self.address, ticket, WAIT_NANOSECONDS)
+            # Back in Python, where a pending signal raises.
+        except KeyboardInterrupt:
+            for interrupted in interrupts:
+                interrupted(ticket)
+            raise
+        return bool(done)
 
     def drain(self) -> None:
         """Wait until every job submitted so far has finished."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
-from tetrad._src.core.op import Kind, Op, infer
+from tetrad._src.core.op import Flow, Kind, Op, infer
 from tetrad._src.runtime.array import Array
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import Cache
@@ -66,8 +66,18 @@ class Entry:
         if op.kind is Kind.CALL:
             self.weight = sum([len(j.eqns) for j in op.jaxprs()])
             self.heavy = (
-                self.weight > LIGHT_CALL_EQUATIONS or self.load > LIGHT_CALL_BYTES
+                self.weight > LIGHT_CALL_EQUATIONS
+                or self.load > LIGHT_CALL_BYTES
+                or loops(op)
             )
+
+
+def loops(op: Op) -> bool:
+    """Whether the operation repeats something. It is submitted alone then: it may take
+    long, and what Ctrl-C stops should not take other arrays along."""
+    if op.flow is not None and op.flow is not Flow.BRANCH:
+        return True
+    return any([loops(eqn.op) for jaxpr in op.jaxprs() for eqn in jaxpr.eqns])
 
 
 class Projection:
