@@ -1,0 +1,13 @@
+"""Wrong programs that beginners write, by topic; `test_messages.py` says what for."""
+
+from __future__ import annotations
+
+from mistakes import arrays, indexing, tracing, transforms
+from mistakes.mistake import Mistake as Mistake
+
+MISTAKES: list[Mistake] = [
+    *arrays.MISTAKES,
+    *indexing.MISTAKES,
+    *tracing.MISTAKES,
+    *transforms.MISTAKES,
+]
