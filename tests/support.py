@@ -102,4 +102,6 @@ def slopes(fun, args, tangents, step=1e-4):
 
 def inner(xs, ys):
     """The real part of the bilinear pairing that transposition preserves."""
-    return sum(float(np.sum(np.asarray(x) * np.asarray(y)).real) for x, y in zip(xs, ys))
+    return sum(
+        float(np.sum(np.asarray(x) * np.asarray(y)).real) for x, y in zip(xs, ys)
+    )

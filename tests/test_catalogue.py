@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from catalogue import EXEMPT, ROWS
+from catalogue import EXEMPT, EXEMPT_NUMPY, ROWS
 from catalogue.row import DOUBLE
 from support import assert_bits, assert_close
 
@@ -46,7 +46,9 @@ def test_values(row, dtype):
                 try:
                     assert_close(out, want, row.limit(dtype), row.margin(dtype))
                 except AssertionError as error:
-                    raise AssertionError(f"{name}: {error}{near(args, error)}") from None
+                    raise AssertionError(
+                        f"{name}: {error}{near(args, error)}"
+                    ) from None
 
 
 def near(args, error):
@@ -87,16 +89,23 @@ def test_refused_arguments(row):
             function(*bad.args, **bad.params)
 
 
-def test_every_function_of_lax_has_a_row():
-    have = {row.name.removeprefix("lax.") for row in ROWS}
-    functions = {
+def functions_of(module):
+    return {
         name
-        for name, value in vars(jax.lax).items()
+        for name, value in vars(module).items()
         if callable(value) and not inspect.isclass(value) and not name.startswith("_")
     }
-    assert not functions - have - set(EXEMPT), "add a row, or a reason to EXEMPT"
-    assert not set(EXEMPT) - functions, "EXEMPT names what does not exist"
-    assert not have & set(EXEMPT), "EXEMPT names what has a row"
+
+
+@pytest.mark.parametrize(
+    "path, exempt", [("lax", EXEMPT), ("numpy", EXEMPT_NUMPY), ("nn", {})]
+)
+def test_every_function_has_a_row(path, exempt):
+    have = {row.name.removeprefix(f"{path}.") for row in ROWS}
+    functions = functions_of(getattr(jax, path))
+    assert not functions - have - set(exempt), "add a row, or a reason to EXEMPT"
+    assert not set(exempt) - functions, "EXEMPT names what does not exist"
+    assert not have & set(exempt), "EXEMPT names what has a row"
 
 
 def test_shapes_that_broadcast():

@@ -29,7 +29,9 @@ class Smooth:
     def __init__(self, fun, args, smooth):
         self.fun = fun
         self.args = args
-        self.where = [i for i, on in enumerate(smooth) if on and is_inexact(args[i].dtype)]
+        self.where = [
+            i for i, on in enumerate(smooth) if on and is_inexact(args[i].dtype)
+        ]
 
     def __call__(self, *xs):
         full = list(self.args)

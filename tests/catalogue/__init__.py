@@ -10,6 +10,7 @@ from catalogue.indexing import ROWS as INDEXING
 from catalogue.networks import ROWS as NETWORKS
 from catalogue.numpy_arrays import ROWS as NUMPY_ARRAYS
 from catalogue.numpy_elementwise import ROWS as NUMPY_ELEMENTWISE
+from catalogue.numpy_more import ROWS as NUMPY_MORE
 from catalogue.products import ROWS as PRODUCTS
 from catalogue.row import Row
 from catalogue.shapes import ROWS as SHAPES
@@ -23,6 +24,7 @@ ROWS: list[Row] = [
     *COLLECTIVES,
     *NUMPY_ELEMENTWISE,
     *NUMPY_ARRAYS,
+    *NUMPY_MORE,
     *NETWORKS,
 ]
 
@@ -31,3 +33,28 @@ EXEMPT: dict[str, str] = dict.fromkeys(
     ["igamma", "igammac", "betainc", "bessel_i0e", "bessel_i1e"],
     "raises NotImplementedError; see test_functions_that_are_missing_say_so",
 ) | {"broadcast_shapes": "no operation; see test_shapes_that_broadcast"}
+
+# Functions of tetrad.numpy without a row: they answer without computing.
+EXEMPT_NUMPY: dict[str, str] = {
+    **dict.fromkeys(
+        ["finfo", "iinfo", "issubdtype", "result_type", "promote_types", "can_cast",
+         "isdtype"],
+        "about dtypes",
+    ),
+    **dict.fromkeys(
+        ["shape", "ndim", "size", "broadcast_shapes", "einsum_path", "isscalar",
+         "iscomplexobj", "isrealobj", "iterable"],
+        "about shapes and kinds",
+    ),
+    **dict.fromkeys(
+        ["load", "save", "savez", "frombuffer", "fromfile", "fromiter", "fromstring",
+         "from_dlpack"],
+        "from and to files and other libraries",
+    ),
+    **dict.fromkeys(
+        ["get_printoptions", "set_printoptions", "printoptions", "array_repr",
+         "array_str"],
+        "NumPy's own",
+    ),
+    "histogramdd": "has the row of histogram2d",
+}  # fmt: skip

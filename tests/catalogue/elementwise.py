@@ -9,6 +9,7 @@ from catalogue.row import (
     BOOL,
     COMPLEX,
     EVERYTHING,
+    FAST_EXTREMA,
     FLOATS,
     INTS,
     NUMBERS,
@@ -16,7 +17,6 @@ from catalogue.row import (
     Arg,
     Bad,
     Row,
-    FAST_EXTREMA,
     dtype_of,
     fixed,
     is_inexact,
@@ -87,8 +87,10 @@ TRANSCENDENTAL = [
     Row("lax.pow", np.power, (real(-2, 2), whole(0, 4)), id="whole"),
     # The products of halves are rounded one by one, as in JAX.
     *[
-        unary("integer_pow", lambda x, n=n: x**n, 0.5, 2, NUMBERS if n >= 0 else INEXACT,
-              params={"y": n}, id=f"{n}", ulp={"float16": 4, "bfloat16": 4} if n > 3 else None)
+        unary("integer_pow", lambda x, n=n: x**n, 0.5, 2,
+            NUMBERS if n >= 0 else INEXACT,
+              params={"y": n}, id=f"{n}", ulp={"float16": 4,
+                  "bfloat16": 4} if n > 3 else None)
         for n in (0, 1, 2, 3, 7, -1, -2)
     ],
     unary("reciprocal", lambda x: 1 / x, 0.3, 3, errors=()),
@@ -155,7 +157,8 @@ ARITHMETIC = [
           call=lambda jax, x: jax.lax.round(x, jax.lax.RoundingMethod.TO_NEAREST_EVEN)),
     # Its own reference: the next float depends on the type, so nothing may be widened.
     Row("lax.nextafter", lambda x, y: after(x, y), elementwise=True,
-        args=(real(), real()), dtypes=("float32",), tests="values jit vmap backend oracle"),
+        args=(real(), real()), dtypes=("float32",),
+            tests="values jit vmap backend oracle"),
 ]  # fmt: skip
 
 

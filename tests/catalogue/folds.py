@@ -3,9 +3,9 @@
 import numpy as np
 
 from catalogue.row import (
+    ANY,
     BOOL,
     COMPLEX,
-    EVERYTHING,
     FLOATS,
     INTS,
     NUMBERS,
@@ -24,7 +24,7 @@ DISCRETE = INTS + BOOL
 SUM = {"float32": 8, "float64": 8, "complex64": 16, "complex128": 16}
 
 
-def fold(name, reference, args=(Arg(),), **more):
+def fold(name, reference, args=(ANY,), **more):
     return Row(f"lax.{name}", reference, args, **more)
 
 
@@ -37,8 +37,10 @@ def plain_product(x, axes):
 
 
 def sums(axes, shape=(3, 4), **more):
-    return fold("reduce_sum", lambda x: plain_sum(x, axes), (real(0.5, 3, shape=shape),),
-                params={"axes": axes}, ulp=SUM, id=f"{shape}{axes}", **more)  # fmt: skip
+    return fold("reduce_sum", lambda x: plain_sum(x, axes), (real(0.5, 3,
+        shape=shape),),
+                params={"axes": axes}, ulp=SUM, id=f"{shape}{axes}",
+                    **more)  # fmt: skip
 
 
 REDUCTIONS = [

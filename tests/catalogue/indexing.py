@@ -154,7 +154,8 @@ ROWS_AT = {"offset_dims": (1,), "collapsed_slice_dims": (0,), "start_index_map":
 POINTS = {"offset_dims": (), "collapsed_slice_dims": (0, 1), "start_index_map": (0, 1)}
 WINDOWS = {"offset_dims": (1, 2), "collapsed_slice_dims": (), "start_index_map": (1, 0)}
 LANES = {"offset_dims": (), "collapsed_slice_dims": (1,), "start_index_map": (1,),
-         "operand_batching_dims": (0,), "start_indices_batching_dims": (0,)}  # fmt: skip
+         "operand_batching_dims": (0,),
+             "start_indices_batching_dims": (0,)}  # fmt: skip
 
 
 def gather(id, numbers, sizes, indices, mode="clip", **more):

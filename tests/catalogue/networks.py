@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from catalogue.row import Arg, Row, real, whole
+from catalogue.row import Row, real, whole
 
 FEW = ("float32", "float64", "bfloat16")
 # Compositions of several rounded functions.

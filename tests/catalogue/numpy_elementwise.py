@@ -3,18 +3,12 @@
 import numpy as np
 
 from catalogue.row import (
-    BOOL,
-    COMPLEX,
     EVERYTHING,
     FAST_EXTREMA,
     FLOATS,
-    INTS,
-    NUMBERS,
-    REALS,
     Arg,
     Bad,
     Row,
-    is_inexact,
     mask,
     real,
     whole,
@@ -53,7 +47,7 @@ def binary(name, x=None, y=None, reference=None, dtypes=PLAIN, **more):
 
 FUNCTIONS = [
     unary("exp", errors=NOT_ARRAY), unary("exp2"), unary("expm1"),
-    unary("log", 0.1), unary("log2", 0.1), 
+    unary("log", 0.1), unary("log2", 0.1),
     unary("log10", 0.1, ulp={"bfloat16": 2}),  # a quotient of two rounded numbers
     unary("log1p", -0.8),
     unary("sqrt", 0.1), unary("cbrt", 0.1), unary("sin"), unary("cos"),
@@ -62,7 +56,8 @@ FUNCTIONS = [
     unary("arccosh", 1.2, broken=BRANCH), unary("arctanh", -0.9, 0.9),
     unary("asin", -0.9, 0.9, np.arcsin), unary("acos", -0.9, 0.9, np.arccos),
     unary("atan", reference=np.arctan), unary("asinh", reference=np.arcsinh),
-    unary("acosh", 1.2, 3, np.arccosh, broken=BRANCH), unary("atanh", -0.9, 0.9, np.arctanh),
+    unary("acosh", 1.2, 3, np.arccosh, broken=BRANCH), unary("atanh", -0.9, 0.9,
+        np.arctanh),
     unary("deg2rad"), unary("rad2deg"), unary("degrees"), unary("radians"),
     # π x is rounded before the sine is taken, which shows near the zeros.
     unary("sinc", 0.1, 0.7, dtypes=("float32", "float64", "bfloat16"), edges=False,
@@ -107,7 +102,8 @@ ARITHMETIC = [
     # The rounding functions give integers back as they are.
     unary("floor", dtypes=PLAIN), unary("ceil", dtypes=PLAIN),
     unary("trunc", dtypes=PLAIN),
-    unary("rint", dtypes=TO_FLOAT), unary("round", dtypes=("float32", "float64", "int32")),
+    unary("rint", dtypes=TO_FLOAT), unary("round", dtypes=("float32", "float64",
+        "int32")),
     # NumPy scales, rounds and scales back, so that the result has two more roundings.
     unary("round", params={"decimals": 2}, id="decimals", edges=False,
           reference=lambda x: np.round(x, 2), dtypes=("float32", "float64"),
@@ -136,7 +132,8 @@ LOGIC = [
     *[binary(name, dtypes=SOME) for name in ("equal", "not_equal")],
     *[binary(name, dtypes=ORDERED)
       for name in ("less", "less_equal", "greater", "greater_equal")],
-    *[binary(name, dtypes=SOME) for name in ("logical_and", "logical_or", "logical_xor")],
+    *[binary(name, dtypes=SOME) for name in ("logical_and", "logical_or",
+        "logical_xor")],
     unary("logical_not", dtypes=SOME),
     *[unary(name, dtypes=("float32", "int32", "bfloat16", "complex64"))
       for name in ("isnan", "isinf", "isfinite")],

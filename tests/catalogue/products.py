@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from catalogue.row import FLOATS, NUMBERS, Arg, Bad, Row, real
+from catalogue.row import FLOATS, NUMBERS, Bad, Row, real
 
 F32 = np.zeros((2, 3), np.float32)
 # Products are added up in another order than the reference's.
@@ -51,7 +51,8 @@ ROWS = [
     product("dot_general", "iab,abk->ik", (3, 2, 4), (2, 4, 5),
             params=general(((1, 2), (0, 1)))),
     product("dot_general", "i,j->ij", (3,), (4,), params=general(((), ()))),
-    product("dot_general", "a,a->a", (3,), (3,), params=general(((), ()), ((0,), (0,)))),
+    product("dot_general", "a,a->a", (3,), (3,), params=general(((), ()), ((0,),
+        (0,)))),
     Row("lax.dot_general", lambda x, y: x @ y, (positive(3, 5), positive(5, 4)),
         params=general(((1,), (0,))) | {"preferred_element_type": np.float32},
         dtypes=("float16", "bfloat16"), out="float32", ulp=64, bits=False,

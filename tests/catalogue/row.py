@@ -90,6 +90,9 @@ class Arg:
         return rng.integers(low, max(int(self.high), low) + 1, shape)
 
 
+ANY = Arg()
+
+
 def real(low: float = -3.0, high: float = 3.0, **more: Any) -> Arg:
     return Arg(low=low, high=high, **more)
 

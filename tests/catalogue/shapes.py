@@ -3,14 +3,11 @@
 import numpy as np
 
 from catalogue.row import (
+    ANY,
     EVERYTHING,
-    FLOATS,
-    NUMBERS,
-    REALS,
     Arg,
     Bad,
     Row,
-    dtype_of,
 )
 
 F32 = np.zeros((2, 3), np.float32)
@@ -18,12 +15,15 @@ FEW = ("float32", "int32", "bool", "complex64", "bfloat16", "float64")
 MAKE = "values jit backend oracle"
 
 
-def move(name, reference, args=(Arg(),), dtypes=FEW, **more):
+def move(name, reference, args=(ANY,), dtypes=FEW, **more):
     return Row(f"lax.{name}", reference, args, dtypes=dtypes, **more)
 
 
-def constant(name, array, call, dtypes=("float32", "int32", "float16", "uint8"), **more):
+def constant(
+    name, array, call, dtypes=("float32", "int32", "float16", "uint8"), **more
+):
     """A function without operands; `array` of its dtype is what it makes."""
+
     def reference():
         return np.asarray(array)
 
