@@ -222,6 +222,7 @@ def test_out_of_memory_names_the_line_and_a_retry_works():
     device = jax.devices()[0]
     gc.collect()
     history = [jnp.ones(1 << 20).block_until_ready() for _ in range(3)]
+    limit = device.ledger.limit
     device.ledger.limit = device.ledger.now + (1 << 20)
     try:
         big = jnp.ones(1 << 20) * 2
@@ -230,7 +231,12 @@ def test_out_of_memory_names_the_line_and_a_retry_works():
         history.clear()
         assert float(big[5]) == 2
     finally:
-        device.ledger.limit = 1 << 62
+        device.ledger.limit = limit
+
+
+def test_asking_for_more_than_the_machine_has_is_an_error():
+    with pytest.raises(jax.errors.OutOfMemoryError, match="GiB|TiB"):
+        jnp.zeros((1 << 20, 1 << 20)).block_until_ready()
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])

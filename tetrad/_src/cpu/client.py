@@ -139,8 +139,11 @@ class CpuBackend:
 
     def __init__(self, count: int, reclaim: Callable[[], None]) -> None:
         self._devices = [Device(self, i, "cpu") for i in range(count)]
+        limit = memory.machine_bytes()
         for device in self._devices:
             device.ledger.reclaim = reclaim
+            if limit is not None:  # beyond it the system would kill the process
+                device.ledger.limit = limit
         self._runs = Runs()
 
     def __repr__(self) -> str:

@@ -133,12 +133,27 @@ def release(address: int, nbytes: int) -> None:
     _system().release(address, nbytes)
 
 
-def _cache_limit() -> int:
+def machine_bytes() -> int | None:
+    """The memory that this process may have: the machine's, or its cgroup's."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return CACHE_LIMIT
-    return min(CACHE_LIMIT, memory // 8)
+        return None
+    for path in (
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ):
+        try:
+            with open(path) as file:
+                memory = min(memory, int(file.read()))
+        except (OSError, ValueError):
+            continue
+    return memory
+
+
+def _cache_limit() -> int:
+    memory = machine_bytes()
+    return CACHE_LIMIT if memory is None else min(CACHE_LIMIT, memory // 8)
 
 
 def _nothing_pending() -> int:

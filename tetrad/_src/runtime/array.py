@@ -3,7 +3,7 @@
 One slotted object is both. It is *pending* while `buffer` is None: then `entry` and
 `args` say what it is the result of. It is *ready* once it has a buffer of its device
 (the work may still run there). What an array does beyond that, it asks the recorder:
-`lazy.py` installs `force` here, the one port between the two files.
+`lazy.py` installs `_force` here, the one port between the two files.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Array(Value, metaclass=ArrayType):
     epoch: int  # the last flush that needed it
     tape: Any  # where it is recorded
 
-    force: Callable[[Array], Any]  # installed by lazy.py
+    _force: Callable[[Array], Any]  # installed by lazy.py
 
     # -- where it lives --------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Array(Value, metaclass=ArrayType):
         buffer = self.buffer
         if type(buffer) is not Deleted:
             if buffer is None:
-                buffer = Array.force(self)
+                buffer = Array._force(self)
             buffer.wait()
             return self
         raise deleted(self)
@@ -121,7 +121,7 @@ class Array(Value, metaclass=ArrayType):
     def delete(self) -> None:
         """Frees the memory now; using the array afterwards is an error."""
         if self.buffer is None:
-            Array.force(self)  # pending work may read it
+            Array._force(self)  # pending work may read it
         if type(self.buffer) is not Deleted:
             mark_deleted(self, "deleted with .delete()")
 
@@ -279,7 +279,7 @@ def ready_buffer(x: Array) -> Any:
     """The buffer of `x`, submitted if it was pending; an error if deleted."""
     buffer = x.buffer
     if buffer is None:
-        return Array.force(x)
+        return Array._force(x)
     if type(buffer) is Deleted:
         raise deleted(x)
     return buffer

@@ -357,7 +357,7 @@ def copy_to(x: Array, place: Placement) -> Array:
 
 def install() -> None:
     """Makes the recorder the base trace, and lets arrays reach it."""
-    Array.force = staticmethod(force)
+    Array._force = staticmethod(force)
     array_module.from_host = put
     execute.reclaim = prune_all
     set_base(Recorder())
