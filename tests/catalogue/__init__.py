@@ -4,6 +4,7 @@
 """
 
 from catalogue.collectives import ROWS as COLLECTIVES
+from catalogue.control import ROWS as CONTROL
 from catalogue.elementwise import ROWS as ELEMENTWISE
 from catalogue.folds import ROWS as FOLDS
 from catalogue.indexing import ROWS as INDEXING
@@ -22,6 +23,7 @@ ROWS: list[Row] = [
     *PRODUCTS,
     *INDEXING,
     *COLLECTIVES,
+    *CONTROL,
     *NUMPY_ELEMENTWISE,
     *NUMPY_ARRAYS,
     *NUMPY_MORE,
