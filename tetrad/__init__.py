@@ -11,9 +11,11 @@ from tetrad._src import wiring as _wiring  # fills the ports; must come first
 from tetrad import dlpack as dlpack
 from tetrad import dtypes as dtypes
 from tetrad import errors as errors
+from tetrad import flatten_util as flatten_util
 from tetrad import lax as lax
 from tetrad import nn as nn
 from tetrad import numpy as numpy
+from tetrad import ops as ops
 from tetrad import random as random
 from tetrad import see as see
 from tetrad import sharding as sharding
@@ -78,6 +80,7 @@ from tetrad._src.util.config import legacy_prng_key as legacy_prng_key
 from tetrad._src.util.config import log_compiles as log_compiles
 from tetrad._src.util.config import numpy_dtype_promotion as numpy_dtype_promotion
 from tetrad._src.util.config import numpy_rank_promotion as numpy_rank_promotion
+from tetrad._src.util.config import softmax_custom_jvp as softmax_custom_jvp
 from tetrad._src.util.config import threefry_partitionable as threefry_partitionable
 from tetrad._src.util.config import transfer_guard as transfer_guard
 from tetrad._src.util.dtypes import float0 as float0
@@ -87,6 +90,18 @@ from tetrad.version import __version__ as __version__
 DeviceArray = Array
 
 # An exception that leaves a public function loses the frames of our inside.
-for _module in (dlpack, lax, nn, numpy, numpy.linalg, random, tree, tree_util):
+for _module in (
+    dlpack,
+    flatten_util,
+    lax,
+    nn,
+    nn.initializers,
+    numpy,
+    numpy.linalg,
+    ops,
+    random,
+    tree,
+    tree_util,
+):
     _hide_all(vars(_module))
 _hide_all(globals())

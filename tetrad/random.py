@@ -16,5 +16,6 @@ from tetrad._src.lib.random import normal as normal
 from tetrad._src.lib.random import permutation as permutation
 from tetrad._src.lib.random import randint as randint
 from tetrad._src.lib.random import split as split
+from tetrad._src.lib.random import truncated_normal as truncated_normal
 from tetrad._src.lib.random import uniform as uniform
 from tetrad._src.lib.random import wrap_key_data as wrap_key_data

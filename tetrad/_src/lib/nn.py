@@ -6,6 +6,7 @@ count as floats.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +30,8 @@ from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import special
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.identity import stop_gradient
-from tetrad._src.util import dtypes
+from tetrad._src.util import dtypes, frames
+from tetrad._src.util.config import config
 
 Axis = int | Sequence[int] | None
 
@@ -69,9 +71,26 @@ def relu(x: Any) -> Any:
     return _relu(convert.asarray(convert.operand(x, "nn.relu")))
 
 
+@custom_jvp
+def _relu6(x: Any) -> Any:
+    return elementwise.minimum(elementwise.maximum(x, 0), 6)
+
+
+@_relu6.defjvp
+def _relu6_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    inside = logic.logical_and(x > 0, x < 6)
+    return _relu6(x), choice.where(inside, t, create.zeros_like(t))
+
+
 def relu6(x: Any) -> Any:
-    """min(max(x, 0), 6)."""
-    return elementwise.minimum(relu(x), 6)
+    """min(max(x, 0), 6), with derivative 0 at both bends."""
+    return _relu6(convert.asarray(convert.operand(x, "nn.relu6")))
+
+
+def identity(x: Any) -> Any:
+    """x itself, as an array."""
+    return convert.asarray(convert.operand(x, "nn.identity"))
 
 
 def sigmoid(x: Any) -> Any:
@@ -82,6 +101,38 @@ def sigmoid(x: Any) -> Any:
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow."""
     return transcendental.logaddexp(_float(x, "softplus"), 0)
+
+
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + sqrt(x² + b)) / 2: a softplus without exponentials.
+
+    >>> import tetrad as jax
+    >>> jax.nn.squareplus(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    x = _float(x, "squareplus")
+    b = convert.operand(b, "nn.squareplus", "b")
+    return (x + elementwise.sqrt(elementwise.square(x) + b)) / 2
+
+
+def sparse_plus(x: Any) -> Any:
+    """0 up to -1, (x + 1)² / 4 between -1 and 1, x from there on."""
+    x = _float(x, "sparse_plus")
+    bend = elementwise.square(x + 1.0) / 4
+    return choice.where(x <= -1.0, 0.0, choice.where(x >= 1.0, x, bend))
+
+
+def sparse_sigmoid(x: Any) -> Any:
+    """The derivative of `sparse_plus`: (x + 1) / 2, held within 0 and 1."""
+    x = _float(x, "sparse_sigmoid")
+    held: Any = choice.clip(x + 1.0, 0.0, 2.0)
+    return 0.5 * held
+
+
+def mish(x: Any) -> Any:
+    """x · tanh(softplus(x)), of Misra, 2019."""
+    x = _float(x, "mish")
+    return x * transcendental.tanh(softplus(x))
 
 
 def log_sigmoid(x: Any) -> Any:
@@ -216,12 +267,70 @@ def logsumexp(
     return out
 
 
+def logmeanexp(
+    x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False
+) -> Any:
+    """log(mean(exp(x))) along `axis`, without overflow."""
+    x = _float(x, "logmeanexp")
+    total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
+    count = reduce.sum(
+        create.ones_like(x), axis=axis, where=where, keepdims=keepdims
+    )
+    return total - transcendental.log(count)
+
+
+@custom_jvp
+def _log1mexp(x: Any) -> Any:
+    near = transcendental.log(-transcendental.expm1(-x))
+    far = transcendental.log1p(-transcendental.exp(-x))
+    return choice.where(x < math.log(2.0), near, far)
+
+
+@_log1mexp.defjvp
+def _log1mexp_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _log1mexp(x), t / transcendental.expm1(x)
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)) for x >= 0, accurate near both ends; NaN for negative x.
+
+    Computed as log(-expm1(-x)) or as log1p(-exp(-x)), whichever loses fewer digits
+    (Mächler, 2012).
+    """
+    return _log1mexp(_float(x, "log1mexp"))
+
+
 def _axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, int):
         return (axis,)
     return tuple(axis)
+
+
+def _softmax(x: Any, axis: Axis, where: Any) -> Any:
+    peak = reduce.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
+    shifted = x if where is None else choice.where(where, x, -np.inf)
+    terms = transcendental.exp(shifted - stop_gradient(peak))
+    result = terms / reduce.sum(terms, axis=axis, keepdims=True, where=where)
+    return result if where is None else choice.where(where, result, 0)
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(1,))
+def _softmax_by_rule(x: Any, axis: Axis, where: Any) -> Any:
+    return _softmax(x, axis, where)
+
+
+@_softmax_by_rule.defjvp
+def _softmax_jvp(axis: Axis, primals: Any, tangents: Any) -> Any:
+    """The derivative in terms of the result, all that a backward pass then keeps."""
+    x, where = primals
+    t = tangents[0]
+    y = _softmax_by_rule(x, axis, where)
+    if where is not None:
+        t = choice.where(where, t, create.zeros_like(t))
+    return y, y * (t - reduce.sum(y * t, axis=axis, keepdims=True))
 
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
@@ -232,11 +341,9 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     Array([0.5, 0.5], dtype=float32)
     """
     x = _float(x, "softmax")
-    peak = reduce.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
-    shifted = x if where is None else choice.where(where, x, -np.inf)
-    terms = transcendental.exp(shifted - stop_gradient(peak))
-    result = terms / reduce.sum(terms, axis=axis, keepdims=True, where=where)
-    return result if where is None else choice.where(where, result, 0)
+    if config.jax_softmax_custom_jvp:
+        return _softmax_by_rule(x, axis, where)
+    return _softmax(x, axis, where)
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
@@ -256,15 +363,30 @@ def standardize(
     variance: Any = None,
     epsilon: Any = 1e-5,
     where: Any = None,
+    *,
+    algorithm: str = "fast",
 ) -> Any:
-    """(x - mean) / sqrt(variance + epsilon) along `axis`."""
+    """(x - mean) / sqrt(variance + epsilon) along `axis`.
+
+    The variance is mean(x²) - mean(x)², at least 0; with `algorithm="stable"` it is
+    mean((x - mean)²), which keeps its digits where the mean is far from 0.
+    """
     x = _float(x, "standardize")
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(
+            f"nn.standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}"
+        )
     if mean is None:
         mean = reduce.mean(x, axis=axis, keepdims=True, where=where)
-    if variance is None:
+    if variance is None and algorithm == "stable":
+        variance = reduce.mean(
+            elementwise.square(x - mean), axis=axis, keepdims=True, where=where
+        )
+    elif variance is None:
         variance = reduce.mean(
             elementwise.square(x), axis=axis, keepdims=True, where=where
         ) - elementwise.square(mean)
+        variance = elementwise.maximum(variance, 0)  # it can come out negative
     return (x - mean) * ops.rsqrt(variance + epsilon)
 
 
@@ -278,7 +400,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     Array([[0., 1.],
            [1., 0.]], dtype=float32)
     """
-    x = convert.asarray(convert.operand(x, "nn.one_hot"))
+    x = convert.asarray(x)
+    if x.aval.kind not in "iub":
+        frames.warn(
+            f"nn.one_hot: class indices should be integers, got {x.aval.long_name()};"
+            " convert them with x.astype(int)",
+            DeprecationWarning,
+        )
     dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
     rank = x.ndim + 1
     axis = axis % rank

@@ -21,11 +21,13 @@ from tetrad._src.lib.compiled import compiled
 from tetrad._src.numpy import convert, create, elementwise, index, reduce, search
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.axes import shape_argument
+from tetrad._src.numpy.promote import broadcast_shapes
 from tetrad._src.ops import cumulative, random, special
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import shape as shape_ops
 from tetrad._src.ops.bitcast import bitcast_convert_type
 from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.ops.identity import stop_gradient
 from tetrad._src.ops.sort import sort_key_val, top_k
 from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import config
@@ -330,6 +332,40 @@ def _normal(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low = dtype.type(np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype))
     unit = _spread(_unit(typed, shape, dtype), low, dtype.type(1))
     return ops.mul(dtype.type(math.sqrt(2)), special.erf_inv(unit))
+
+
+def truncated_normal(
+    key: Key, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
+) -> Any:
+    """Standard normal numbers between `lower` and `upper`, which are not drawn.
+
+    The bounds broadcast to `shape`, whose default is their common shape.
+
+    >>> import tetrad as jax
+    >>> x = jax.random.truncated_normal(jax.random.key(0), -1, 2, (1000,))
+    >>> bool((x > -1).all() and (x < 2).all())
+    True
+    """
+    dtype = _float_dtype(dtype, "truncated_normal")
+    typed, _ = _one_key(key, "truncated_normal")
+    if shape is None:
+        shape = broadcast_shapes(aval_of(lower).shape, aval_of(upper).shape)
+    shape = _shape(shape, "truncated_normal")
+    low = _bound(lower, shape, dtype, "truncated_normal", "lower")
+    high = _bound(upper, shape, dtype, "truncated_normal", "upper")
+    return _truncated(typed, low, high, shape=shape, dtype=dtype)
+
+
+@compiled
+def _truncated(typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """The inverse distribution function of uniform numbers between those of the bounds."""
+    root = dtype.type(math.sqrt(2))
+    a, b = [special.erf(ops.div(bound, root)) for bound in (low, high)]
+    drawn = ops.mul(root, special.erf_inv(_spread(_unit(typed, shape, dtype), a, b)))
+    infinity = dtype.type(np.inf)
+    above = ops.nextafter(stop_gradient(low), infinity)
+    below = ops.nextafter(stop_gradient(high), ops.neg(infinity))
+    return ops.min(ops.max(drawn, above), below)
 
 
 def randint(

@@ -23,7 +23,9 @@ from tetrad._src.numpy.index import (
     Index,
     Span,
     Static,
+    bool_axes,
     from_zero,
+    getitem,
     check_mask,
     index_vectors,
     layout,
@@ -117,9 +119,12 @@ class AtIndex:
         out_sharding: Any = None,
     ) -> Any:
         """The elements. Mode "fill" reads `fill_value` (else NaN) out of range."""
-        x = self.array
+        x, idx = self.array, self.idx
+        lifted = bool_axes(x, idx)
+        if lifted is not None:
+            x, idx, _ = lifted
         found = _mode(mode, "x.at[i].get")
-        index = parse(self.idx, x.shape, NAME, lenient=mode is not None)
+        index = parse(idx, x.shape, NAME, lenient=mode is not None)
         _negative_wraps(index, wrap_negative_indices)
         return read(x, index, found, fill_value, not active())
 
@@ -288,6 +293,11 @@ def _update_anew(
         if _fits(aval_of(v).shape, x.shape[axis + mask.ndim :]):
             new = v if combine is None else combine(x, _spread(v, x.shape))
             return _masked(x, mask, axis, new)
+    lifted = bool_axes(x, idx)
+    if lifted is not None:
+        wider, chosen, without = lifted
+        new = _update_anew(wider, chosen, v, name, combine, scatter, options)
+        return getitem(new, without)
     index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
     _negative_wraps(index, wrap)
     if _names_window(index):
@@ -355,7 +365,7 @@ def _lone_mask(idx: Any, x: Value) -> Any:
                 axis = x.ndim - sum([max(getattr(i, "ndim", 1), 1) for i in behind])
         elif _is_full_slice(item):
             axis += found is None
-        elif found is None and _is_mask(item) and item.ndim:
+        elif found is None and _is_mask(item) and item.ndim and 0 not in item.shape:
             found = item
         else:
             return None

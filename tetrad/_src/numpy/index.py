@@ -97,7 +97,7 @@ def parse(idx: Any, shape: Shape, name: str, lenient: bool = False) -> Index:
 
     `lenient`: integers out of range become index arrays, for a mode to deal with.
     """
-    items = list(idx) if isinstance(idx, tuple) else [idx]
+    items = [_host_array(i) for i in idx] if isinstance(idx, tuple) else [idx]
     items = _without_masks([_item(i, name) for i in items], shape, name)
     count = len([i for i in items if i is not None and i is not Ellipsis])
     if count > len(shape):
@@ -120,6 +120,21 @@ def parse(idx: Any, shape: Shape, name: str, lenient: bool = False) -> Index:
         entries.append(_entry(item, axis, shape, name, lenient))
         axis += 1
     return Index(entries, name)
+
+
+def _host_array(item: Any) -> Any:
+    """A list among several indices as an array; other items as they are."""
+    if not isinstance(item, (list, tuple)):
+        return item
+    if any(isinstance(i, Value) for i in item):
+        return item
+    try:
+        found = np.asarray(item)
+    except ValueError:
+        return item
+    if found.size == 0:
+        return found.astype(np.int32)
+    return found if found.dtype.kind in "iub" else item
 
 
 def _item(item: Any, name: str) -> Any:
@@ -182,7 +197,9 @@ def _without_masks(items: list[Any], shape: Shape, name: str) -> list[Any]:
 
 
 def check_mask(mask: Any, shape: Shape, name: str) -> None:
-    if mask.shape != shape:
+    fits = mask.ndim == len(shape)
+    fits = fits and all(m in (0, n) for m, n in zip(mask.shape, shape))
+    if not fits:
         raise IndexError(
             f"{call(name)}: a bool index must have the shape of the axes it picks from;"
             f" it has {mask.shape}, they have {shape}"
@@ -193,15 +210,41 @@ def _true_places(mask: Any, name: str) -> list[Any]:
     if isinstance(mask, Tracer):
         raise errors.NonConcreteBooleanIndexError(_unknown_count(mask, name))
     host = np.asarray(mask)
-    if host.ndim == 0:
-        # True picks from no axis, and adds one of extent 1.
-        if host:
-            return [None]
-        raise NotImplementedError(
-            f"{call(name)}: False as part of an index is not available; x[None][:0] is"
-            " what it means alone"
-        )
     return [i.astype(np.int32) for i in np.nonzero(host)]
+
+
+def bool_axes(x: Any, idx: Any) -> tuple[Any, Any, Any] | None:
+    """`x` and an index without scalar bools that pick the same, or None.
+
+    True and False pick from no axis and add one of extent 1 or 0: they become arrays of
+    indices along new axes of `x`. The third result is the index that drops those axes.
+    """
+    items = idx if isinstance(idx, tuple) else (idx,)
+    if not any(_is_scalar_bool(i) for i in items):
+        return None
+    wider: list[Any] = []
+    without: list[Any] = []
+    chosen: list[Any] = []
+    for item in items:
+        if _is_scalar_bool(item):
+            wider.append(None)
+            without.append(0)
+            chosen.append(np.zeros(int(bool(item)), np.int32))
+            continue
+        chosen.append(item)
+        if item is None:
+            continue
+        axes = np.ndim(item) if _is_mask(item) else 1
+        taken = [Ellipsis] if item is Ellipsis else [slice(None)] * axes
+        wider += taken
+        without += taken
+    return getitem(x, tuple(wider)), tuple(chosen), tuple(without)
+
+
+def _is_scalar_bool(item: Any) -> bool:
+    if isinstance(item, (bool, np.bool_)):
+        return True
+    return _is_mask(item) and np.ndim(item) == 0 and not isinstance(item, Tracer)
 
 
 def _unknown_count(mask: Tracer, name: str) -> str:
@@ -314,6 +357,9 @@ def getitem(x: Any, idx: Any) -> Any:
                 return process(squeezed, (process(window, (x, start, *zeros)),))
         found = signature(idx, x.aval.shape, eager)
         if found is None:
+            lifted = bool_axes(x, idx)
+            if lifted is not None:
+                x, idx, _ = lifted
             index = parse(idx, x.aval.shape, "x[i]")
             return read(x, index, None, None, eager)
         key, operands = found

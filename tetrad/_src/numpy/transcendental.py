@@ -171,8 +171,8 @@ def _logaddexp(x: Any, y: Any) -> Any:
     first = lax.ge(x, y)
     large, small = lax.select(first, x, y), lax.select(first, y, x)
     gap = lax.sub(small, large)
-    # Both infinite: the gap is NaN and the sum is what is wanted.
-    undefined = lax.ne(gap, gap)
+    # The same infinity: the gap is NaN and the sum is what is wanted.
+    undefined = lax.bitwise_and(lax.eq(x, y), lax.ne(gap, gap))
     correction = lax.log1p(lax.exp(_defined(gap, undefined)))
     return lax.select(undefined, lax.add(x, y), lax.add(large, correction))
 

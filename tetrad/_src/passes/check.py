@@ -30,6 +30,8 @@ from tetrad._src.passes.plan import Lives, Memory, read_values, written_values
 def check_plan(plan: Plan) -> Plan:
     """Raises unless values are written before they are read, inside their extents."""
     known = {v for v in range(plan.inputs) if not plan.by_value[v]}
+    # A value without elements needs no writing.
+    known |= {v for v, aval in enumerate(plan.avals) if 0 in aval.shape}
     known = _check_block(plan, plan.steps, known, "step")
     if len(set(plan.outs)) != len(plan.outs):
         raise IllFormed("two outputs are one value")

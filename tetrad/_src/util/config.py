@@ -43,6 +43,7 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "scoped",
+    "softmax_custom_jvp",
     "threefry_partitionable",
     "transfer_guard",
 ]
@@ -147,6 +148,12 @@ SETTINGS: Final[dict[str, Setting]] = {
     "jax_enable_custom_prng": Setting(
         False, _boolean, "Whether PRNGKey makes typed keys.", compiles=True
     ),
+    "jax_softmax_custom_jvp": Setting(
+        False,
+        _boolean,
+        "Whether softmax has a rule of its own, under which gradients keep its result only.",
+        compiles=True,
+    ),
     "jax_default_device": Setting(
         None, _anything, "Where new arrays go: a device, a platform name or None."
     ),
@@ -177,6 +184,9 @@ SETTINGS: Final[dict[str, Setting]] = {
     # Nothing depends on these: what is here serves both values.
     "jax_pprint_use_color": Setting(
         True, _boolean, "Whether jaxprs may print in colour; they never do."
+    ),
+    "jax_check_static_indices": Setting(
+        False, _boolean, "Whether integers out of range are errors; they always are."
     ),
     "jax_remat3": Setting(
         False, _boolean, "Which of JAX's checkpoints is meant; there is one here."
@@ -236,9 +246,6 @@ SETTINGS: Final[dict[str, Setting]] = {
     "jax_platform_name": Setting(
         "", _text, "The older name of jax_platforms: set that instead.", acts=False
     ),
-    "jax_softmax_custom_jvp": Setting(
-        False, _boolean, "Which derivative softmax has.", acts=False
-    ),
     "jax_random_seed_offset": Setting(
         0, _integer, "What is added to every seed.", acts=False
     ),
@@ -276,6 +283,7 @@ class Config(threading.local):
     jax_numpy_rank_promotion: str
     jax_legacy_prng_key: str
     jax_enable_custom_prng: bool
+    jax_softmax_custom_jvp: bool
     jax_default_device: Any
     jax_platforms: str | None
     jax_num_cpu_devices: int
@@ -511,6 +519,7 @@ check_tracer_leaks: Final = scoped("jax_check_tracer_leaks", True)
 enable_checks: Final = scoped("jax_enable_checks", True)
 enable_custom_prng: Final = scoped("jax_enable_custom_prng", True)
 legacy_prng_key: Final = scoped("jax_legacy_prng_key")
+softmax_custom_jvp: Final = scoped("jax_softmax_custom_jvp", True)
 threefry_partitionable: Final = scoped("jax_threefry_partitionable", True)
 log_compiles: Final = scoped("jax_log_compiles", True)
 transfer_guard: Final = scoped("jax_transfer_guard")

@@ -136,7 +136,8 @@ def _node_kind(tree: Any) -> NodeKind:
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     """The children and the metadata of the outermost container only."""
-    return _node_kind(tree).flatten(tree)
+    children, metadata = _node_kind(tree).flatten(tree)
+    return list(children), metadata
 
 
 def flatten_one_level_with_keys(
@@ -621,6 +622,12 @@ def _check_fields(cls: Any, given: list[str], dropped: Sequence[str]) -> None:
     wanted = {f.name for f in dataclasses.fields(cls) if f.init} - set(dropped)
     missing = sorted(wanted - set(given))
     extra = sorted(set(given) - wanted)
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"register_dataclass: {twice} of {cls.__name__} are listed twice; a field is "
+            "in data_fields or in meta_fields"
+        )
     if missing:
         raise ValueError(
             f"register_dataclass: {cls.__name__} has fields {missing} that are in "
@@ -646,7 +653,7 @@ def static(**kwargs: Any) -> Any:
 
     Takes the arguments of `dataclasses.field`.
     """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
 
@@ -662,9 +669,8 @@ class _OpaqueFunction:
         return self.function(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not _OpaqueFunction:
-            return NotImplemented
-        return bool(self.function == other.function)
+        function = other.function if type(other) is _OpaqueFunction else other
+        return bool(self.function == function)
 
     def __hash__(self) -> int:
         return hash(self.function)

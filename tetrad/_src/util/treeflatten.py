@@ -212,7 +212,7 @@ class PyTreeRegistry:
         def take_apart(tree: Any) -> tuple[Sequence[Any], Any]:
             children, data = _pair(flatten_func(tree), name)
             if type(children) is not tuple and type(children) is not list:
-                children = tuple(children)
+                children = _listed(children, name)
             return children, data
 
         keyed = None
@@ -221,7 +221,7 @@ class PyTreeRegistry:
 
             def keyed(tree: Any) -> tuple[KeyedChildren, Any]:
                 pairs, data = _pair(with_keys(tree), name)
-                return list(pairs), data
+                return _listed(pairs, name), data
 
         _add(NodeKind(nodetype, take_apart, unflatten_func, keyed))
 
@@ -287,11 +287,21 @@ def _add(kind: NodeKind) -> None:
 
 def _pair(result: Any, name: str) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
-        raise TypeError(
+        raise ValueError(
             f"the flatten function of {name} must return a pair (children, metadata), "
             f"got {shortened(result)}"
         )
     return result
+
+
+def _listed(children: Any, name: str) -> list[Any]:
+    try:
+        return list(children)
+    except TypeError:
+        raise ValueError(
+            f"the flatten function of {name} must return its children as an iterable, got "
+            f"{shortened(children)}"
+        ) from None
 
 
 def _attributes(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
