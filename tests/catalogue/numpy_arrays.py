@@ -42,10 +42,11 @@ def joined(name, args, **more):
 
 def made(name, *args, dtype="float32", weak=False, broken=None, **params):
     """A function without array operands."""
+    shown = [getattr(a, "__name__", a) for a in args]  # no addresses in test names
     return Row(
         f"numpy.{name}", lambda: getattr(np, name)(*args, **params), (),
         dtypes=(dtype,), out=dtype, tests=MAKE, weak=weak,
-        broken=broken or {}, id=f"{args}{params}",
+        broken=broken or {}, id=f"{shown}{params or str()}",
         call=lambda jax: getattr(jax.numpy, name)(*args, **params),
     )  # fmt: skip
 
