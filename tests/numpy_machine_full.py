@@ -42,6 +42,8 @@ def plain(dtype: Any) -> Any:
 class Block(NumpyBlock):
     """The builder with keys, the cipher and extents."""
 
+    index = "i64"
+
     def __init__(self, arrays: Sequence[np.ndarray[Any, Any]] = ()) -> None:
         self.arrays = arrays
 

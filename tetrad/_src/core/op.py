@@ -172,6 +172,7 @@ class Op(metaclass=Primitive):
     regions: ClassVar[Any] = None  # REARRANGE: (*avals) -> [Region]
     starts: ClassVar[Any] = None  # dynamic offsets: (*avals) -> [Start]
     point: ClassVar[Any] = None  # INDEXED, UPDATE: (block, coords, load) -> Point
+    along: ClassVar[Any] = None  # the same: (rank) -> Along
     combine: ClassVar[Any] = None  # UPDATE: (block, old, new) -> value
     initial: ClassVar[Any] = None  # REDUCE: (block, type) -> state
     step: ClassVar[Any] = None  # REDUCE: (block, state, x, index) -> state
@@ -331,14 +332,27 @@ class Start(NamedTuple):
 class Point(NamedTuple):
     """Where an INDEXED or UPDATE operation touches its source, in scalar code.
 
-    `coords` are i64 values of the builder, one per axis of the operand; `inside` is an
-    i1 value, or None if the coordinates are always in range (clamped). `fill` is the
-    value that a read outside gives.
+    A rule gets the coordinates of an element, as values of the builder's type `index`,
+    and `load(1, (*coords, n))`, which gives number n of an index vector. `coords` are
+    such values, too, one per axis of the operand; `inside` is an i1 value, or None if
+    the coordinates are always in range (clamped). `fill` is the value that a read
+    outside gives.
     """
 
     coords: Sequence[Any]
     inside: Any = None
     fill: Any = None
+
+
+class Along(NamedTuple):
+    """What is known about a `Point` before anything is computed.
+
+    The outer array is the result of a read, the updates of a write.
+    """
+
+    vectors: tuple[int, ...]  # the axes of the outer array that the index vectors have
+    fixed: tuple[tuple[int, int], ...]  # (outer, operand) axes with equal coordinates
+    length: int  # of the index vectors
 
 
 class Emit(Protocol):

@@ -23,7 +23,7 @@ INTEGER_OF_FLOAT = {"f64": "i64", "c128": "i64"}
 class Row:
     """Addresses at one row: pointers of reads and writes, values of coordinates."""
 
-    __slots__ = ("reads", "writes", "counts", "scalars", "vectors", "tiles")
+    __slots__ = ("reads", "writes", "counts", "scalars", "vectors", "tiles", "points")
 
     def __init__(
         self, reads: list[str], writes: list[str], counts: list[str]
@@ -34,6 +34,7 @@ class Row:
         self.scalars: dict[int, Value] = {}  # uniform entries, one lane
         self.vectors: dict[int, Value] = {}  # those that vectors need, spread
         self.tiles: dict[int, Value] = {}  # reads that the template has made already
+        self.points: dict[int, tuple[Any, ...]] = {}  # where steady entries read
 
 
 class Body:
@@ -43,8 +44,14 @@ class Body:
         self.w = writer
         self.loops = loops
         self.read_words()
-        self.uniform = _uniform(loops)
-        self.spread = _spread(loops, self.uniform)
+        self.uniform = uniform_entries(loops)
+        self.steady = [
+            number
+            for number, entry in enumerate(loops.entries)
+            if entry[0] == "point" and not self.uniform[number]
+            if points.steady(loops, self.uniform, entry[1])
+        ]
+        self.spread = _spread(loops, self.uniform, self.steady)
         self.parts: dict[int, list[str]] = {}  # of the vector at hand, per leader
         self.strides: list[list[str]] = []  # per map, per surrounding axis
         self.inner: list[str] = []  # per map, the stride along vectors
@@ -68,6 +75,9 @@ class Body:
             extents = [w.word() for _ in range(rank)]
             strides = [w.word() for _ in range(rank)]
             self.shapes[number] = (extents, strides)
+        if loops.scatter is not None:
+            updates = [w.word() for _ in range(loops.scatter.updates)]
+            self.shapes[points.UPDATES] = (updates, [])
 
     def pointer(self, access: Access) -> str:
         pointer = self.w.word("ptr")
@@ -96,10 +106,6 @@ class Body:
         w, loops = self.w, self.loops
         accesses = [*loops.reads, *[a for _, a in loops.writes], *loops.coordinates]
         for access in accesses:
-            if access.kind == "p":
-                self.strides.append([])
-                self.inner.append("0")
-                continue
             self.strides.append([w.word() for _ in range(axes)])
             if access.kind == STRIDED or access.kind == ACROSS:
                 self.inner.append(w.word())
@@ -121,10 +127,9 @@ class Body:
             new = []
             for place, access in zip(old, accesses):
                 offset = "0"
-                if access.kind != "p":
-                    for i, axis in zip(index, axes):
-                        step = w.i("mul", i, self.strides[number][axis])
-                        offset = w.i("add", offset, step)
+                for i, axis in zip(index, axes):
+                    step = w.i("mul", i, self.strides[number][axis])
+                    offset = w.i("add", offset, step)
                 number += 1
                 if old is base.counts:
                     new.append(w.i("add", place, offset))
@@ -150,11 +155,13 @@ class Body:
 
     def hoist(self, row: Row) -> None:
         """Evaluates the entries that are the same all along the row."""
-        w = self.w
+        w, loops = self.w, self.loops
         with w.one_lane():
-            for number, entry in enumerate(self.loops.entries):
+            for number, entry in enumerate(loops.entries):
                 if self.uniform[number]:
                     row.scalars[number] = self.scalar(row, entry)
+            for number in self.steady:
+                points.settle(self, row, number, loops.entries[number][1])
         for number in self.spread:
             row.vectors[number] = w.spread(row.scalars[number])
 
@@ -171,7 +178,7 @@ class Body:
         if head == "pick":
             return row.scalars[entry[1]].results[entry[2]]  # type: ignore[attr-defined,no-any-return]
         if head == "point":
-            return points.read(self, row, entry[1], "0", None)
+            return points.read(self, row, entry[1], "0", None, row.scalars)
         return self.apply(head, [row.scalars[ref] for ref in entry[1:]])
 
     def apply(self, op: Any, operands: list[Value]) -> Any:
@@ -199,8 +206,10 @@ class Body:
                 value = self.count(row, entry[1], j)
             elif head == "pick":
                 value = values[entry[1]].results[entry[2]]
+            elif number in row.points:
+                value = points.read_row(self, row, number, entry[1], j, mask)
             elif head == "point":
-                value = points.read(self, row, entry[1], j, mask)
+                value = points.read(self, row, entry[1], j, mask, values)
             else:
                 value = self.apply(head, [values[ref] for ref in entry[1:]])
             values[number] = value
@@ -209,11 +218,18 @@ class Body:
     def load(
         self, row: Row, number: int, j: str, mask: Value | None, prefetch: bool
     ) -> Value:
-        w = self.w
-        access = self.loops.reads[number]
-        base = row.reads[number]
         if number in row.tiles:
             return row.tiles[number]
+        return self.load_from(row.reads[number], row, number, j, mask, prefetch)
+
+    def load_from(
+        self, base: str, row: Row, number: int, j: str, mask: Value | None, prefetch: bool
+    ) -> Value:
+        """A vector of read `number`, whose row begins at `base`."""
+        w = self.w
+        access = self.loops.reads[number]
+        if access.kind == UNIFORM:
+            return w.load_scalar_broadcast(base, access.type)
         if access.kind == CONTIGUOUS:
             pointer = w.point_to(base, j, access.type)
             if prefetch:
@@ -349,7 +365,7 @@ class Several:
         self.results = list(results)
 
 
-def _uniform(loops: Loops) -> list[bool]:
+def uniform_entries(loops: Loops) -> list[bool]:
     """Which entries are the same for all vectors of a row."""
     uniform: list[bool] = []
     for entry in loops.entries:
@@ -363,18 +379,20 @@ def _uniform(loops: Loops) -> list[bool]:
         elif head == "pick":
             uniform.append(uniform[entry[1]])
         elif head == "point":
-            kinds = [loops.coordinates[c].kind for c in entry[1].coordinates]
-            uniform.append(all(kind == UNIFORM for kind in kinds))
+            same = loops.reads[entry[1].read].kind == UNIFORM
+            uniform.append(same and points.steady(loops, uniform, entry[1]))
         else:
             uniform.append(all(uniform[ref] for ref in entry[1:]))
     return uniform
 
 
-def _spread(loops: Loops, uniform: list[bool]) -> list[int]:
+def _spread(loops: Loops, uniform: list[bool], steady: Sequence[int]) -> list[int]:
     """The uniform entries that something needs in every lane."""
     needed: set[int] = set()
     for number, entry in enumerate(loops.entries):
         head = entry[0]
+        if head == "point" and not uniform[number] and number not in steady:
+            needed.update(entry[1].refs)
         if type(head) is str or uniform[number]:
             continue
         needed.update(entry[1:])
@@ -383,4 +401,5 @@ def _spread(loops: Loops, uniform: list[bool]) -> list[int]:
         needed.update(fold.refs)
     if loops.scatter is not None:
         needed.add(loops.scatter.ref)
+        needed.update(loops.scatter.refs)
     return sorted([ref for ref in needed if uniform[ref]])

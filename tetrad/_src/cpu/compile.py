@@ -28,13 +28,14 @@ from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
 from tetrad._src.cpu.literals import element_type, scalar_format
 from tetrad._src.cpu.llvm import Writer, module
-from tetrad._src.cpu.loops import FLAT, FOLD_COLUMNS, FOLD_ROWS, ROWS, SERIAL, TILES, Loops
+from tetrad._src.cpu.loops import FLAT, FOLD_COLUMNS, FOLD_ROWS, ROWS, SCATTER, TILES, Loops
 from tetrad._src.cpu.loops import text as loops_text
 from tetrad._src.cpu.job import JobWriter, Launches
 from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, lower
-from tetrad._src.cpu.map import write_map, write_serial
+from tetrad._src.cpu.map import write_map
 from tetrad._src.cpu.reduce import write_columns, write_rows
 from tetrad._src.cpu.scalar import SIZE
+from tetrad._src.cpu.scatter import write_scatter
 from tetrad._src.cpu.transpose import write_tiles
 from tetrad._src.passes.check import check_memory, check_plan
 from tetrad._src.passes.fuse import fuse
@@ -52,7 +53,7 @@ COPY_CHUNK = 1 << 18
 TEMPLATES = {
     FLAT: write_map,
     ROWS: write_map,
-    SERIAL: write_serial,
+    SCATTER: write_scatter,
     TILES: write_tiles,
     FOLD_ROWS: write_rows,
     FOLD_COLUMNS: write_columns,

@@ -1,7 +1,7 @@
 """Loops: a kernel with its shape taken away, ready to be written as machine code.
 
     Loops    ::= template lanes outer inner-classes Entry* Write* Fold* flags
-    template ::= flat | rows | fold_rows | fold_columns | tiles | serial
+    template ::= flat | rows | fold_rows | fold_columns | tiles | scatter
     class    ::= c | b | s | t          stride along vectors: 1, 0, any; read in tiles
 
 A `Loops` is the key of the kernel cache: equal ones have equal text. Extents, strides,
@@ -9,8 +9,9 @@ offsets, pointers and scalars are words that the kernel reads at run time, in th
 in which `words` lists them; `lower` fills them in and the templates read them.
 
 Words   ::= (pointer term*) per read, word per scalar, (pointer term*) per write,
-            (offset term*) per coordinate, per point read its extents, per fold
-            (result pointers, state pointers), extents, parameters, strides
+            (offset term*) per coordinate, per read or write at computed coordinates
+            the extents and strides of its array, per fold (result pointers, state
+            pointers), extents, parameters, strides
 Term    ::= source limit stride
 """
 
@@ -22,7 +23,7 @@ FLAT = "flat"
 FOLD_ROWS = "fold_rows"
 FOLD_COLUMNS = "fold_columns"
 ROWS = "rows"
-SERIAL = "serial"
+SCATTER = "scatter"
 TILES = "tiles"
 
 CONTIGUOUS = "c"
@@ -47,7 +48,7 @@ class Access(NamedTuple):
     """How a read or a write moves along the vectors."""
 
     type: str
-    kind: str  # c, b or s; p: the coordinates come from a point
+    kind: str  # c, b, s or t
     terms: tuple[str, ...]  # per term: the type of its source, "*" before it in memory
     comb: Comb | None = None  # of strided ones, if the stride is known and small
 
@@ -62,24 +63,26 @@ class Fold(NamedTuple):
 
 
 class PointRead(NamedTuple):
-    """A read at computed coordinates."""
+    """A read at computed coordinates, behind where read `read` is."""
 
     op: Any
-    reads: tuple[int, ...]
-    types: tuple[str, ...]
-    ranks: tuple[int, ...]
-    coordinates: tuple[int, ...]  # numbers of coordinates
+    read: int
+    rank: int  # of the array
+    refs: tuple[int, ...]  # entries: the numbers of index vectors
+    coordinates: tuple[int, ...]  # numbers of coordinates, -1 where none is needed
+    narrow: bool  # 32 bits hold every coordinate
 
 
 class PointWrite(NamedTuple):
-    """A write at computed coordinates: entry `ref` into write 0."""
+    """A write at computed coordinates: entry `ref`, behind where write 0 is."""
 
     op: Any
     ref: int
-    reads: tuple[int, ...]  # -1 where the operand is the target or the updates
-    types: tuple[str, ...]
-    ranks: tuple[int, ...]
+    rank: int  # of the target
+    refs: tuple[int, ...]
     coordinates: tuple[int, ...]
+    narrow: bool
+    updates: int  # rank of the updates
 
 
 class Loops(NamedTuple):
@@ -122,7 +125,7 @@ def text(loops: Loops, name: str) -> str:
 
 
 def _access_text(access: Access) -> str:
-    words = {"c": "contiguous", "b": "uniform", "s": "strided", "p": "point", "t": "across"}
+    words = {"c": "contiguous", "b": "uniform", "s": "strided", "t": "across"}
     terms = "".join(f" + start {t}" for t in access.terms)
     comb = ""
     if access.comb is not None:
@@ -141,5 +144,7 @@ def _entry_text(loops: Loops, entry: tuple[Any, ...]) -> str:
     if head == "pick":
         return f"pick %{entry[1]} {entry[2]}"
     if head == "point":
-        return f"point {entry[1].op.name}"
+        point = entry[1]
+        refs = " ".join(f"%{ref}" for ref in point.refs)
+        return f"point {point.op.name} {_access_text(loops.reads[point.read])} {refs}"
     return " ".join([repr(head), *[f"%{r}" for r in entry[1:]]])

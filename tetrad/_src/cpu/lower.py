@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.cpu import schedule
+from tetrad._src.cpu.body import uniform_entries
 from tetrad._src.cpu.literals import element_type, word_of
 from tetrad._src.cpu.loops import (
     ACROSS,
@@ -20,7 +21,7 @@ from tetrad._src.cpu.loops import (
     FOLD_COLUMNS,
     FOLD_ROWS,
     ROWS,
-    SERIAL,
+    SCATTER,
     STRIDED,
     TILES,
     UNIFORM,
@@ -31,12 +32,14 @@ from tetrad._src.cpu.loops import (
     PointRead,
     PointWrite,
 )
+from tetrad._src.cpu.points import by_rows
 from tetrad._src.cpu.reduce import COLUMN_VECTORS, merge_states, state_types
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.passes import trees
 from tetrad._src.passes.ir import COORDINATE, POINT, Kernel, Scalar, Term
 
 VALUE, SCRATCH, INPUT = range(3)  # what a fix refers to
+INT32 = 2**31 - 1
 STEPS = (2, 3, 4)  # strides at which all elements are read and the wanted ones kept
 
 class Launch:
@@ -89,16 +92,16 @@ class _Lowering:
         self.size = 1
         for extent in kernel.space:
             self.size *= extent
-        self.points = _point_reads(kernel)
-        maps = []
-        for number, read in enumerate(kernel.reads):
-            maps.append(None if number in self.points else read.strides)
-        for write in kernel.writes:
-            maps.append(write.strides)
+        self.points = {e[2] for e in kernel.entries if e[0] == POINT}
+        self.narrow = False
         self.coordinates = _coordinates(kernel)
-        for coordinate in self.coordinates:
-            maps.append(coordinate.strides)
-        self.maps: list[Any] = maps
+        self.maps: list[Any] = [
+            place.strides
+            for places in (
+                kernel.reads, kernel.writes, kernel.scatters, self.coordinates
+            )
+            for place in places
+        ]
 
     def collapse(self, axes: Sequence[int]) -> tuple[list[int], list[int]]:
         """Merges neighbouring `axes` where all maps allow; extents and last axes."""
@@ -112,7 +115,7 @@ class _Lowering:
             if extents:
                 before = last[-1]
                 for strides in maps:
-                    if strides is not None and strides[before] != strides[d] * extent:
+                    if strides[before] != strides[d] * extent:
                         break
                 else:
                     extents[-1] *= extent
@@ -135,13 +138,10 @@ class _Lowering:
         reads = []
         for number, read in enumerate(kernel.reads):
             dtype = kernel_read_type(kernel, number)
-            if number in self.points:
-                reads.append(Access(dtype, "p", ()))
-                continue
             stride = 1 if one else read.strides[vector]
             reads.append(Access(dtype, _class(stride), _term_types(read.terms)))
         if not one:
-            _comb(kernel.reads, reads, vector)
+            _comb(kernel.reads, reads, vector, self.points)
         writes = []
         for write in kernel.writes:
             stride = 1 if one else write.strides[vector]
@@ -150,15 +150,18 @@ class _Lowering:
             writes.append((write.ref, access))
         if not one and any(access.kind == STRIDED for _, access in writes):
             targets = [access for _, access in writes]
-            _comb(kernel.writes, targets, vector, whole=True)
+            _comb(kernel.writes, targets, vector, set(), whole=True)
             writes = [(ref, access) for (ref, _), access in zip(writes, targets)]
         for scatter in kernel.scatters:
+            stride = 1 if one else scatter.strides[vector]
             type = element_type(kernel.dtypes[scatter.ref])
-            writes.append((-1, Access(type, "p", ())))
+            writes.append((-1, Access(type, _class(stride), ())))
         counts = []
         for coordinate in self.coordinates:
             stride = 0 if one else coordinate.strides[vector]
             type = "i64" if coordinate.dtype is None else element_type(coordinate.dtype)
+            if type == "i64" and coordinate.dtype is None and self.narrow:
+                type = "i32"
             counts.append(Access(type, _class(stride), _term_types(coordinate.terms)))
         return tuple(reads), tuple(writes), tuple(counts)
 
@@ -184,24 +187,23 @@ class _Lowering:
         for coordinate in self.coordinates:
             launch.words.append(coordinate.offset)
             launch.terms(coordinate.terms)
-        shapes = {n: avals[kernel.reads[n].value] for n in self.points}
+        for number in sorted(self.points):
+            launch.words.extend(avals[kernel.reads[number].value].shape)
+            launch.words.extend(avals[kernel.reads[number].value].strides)
         for scatter in kernel.scatters:
-            shapes[1000] = avals[scatter.value]
-        for number in sorted(shapes):
-            launch.words.extend(shapes[number].shape)
-            launch.words.extend(shapes[number].strides)
+            launch.words.extend(avals[scatter.value].shape)
+            launch.words.extend(avals[scatter.value].strides)
+            launch.words.extend(kernel.space)
 
     def strides(self, axes: Sequence[int], vector: int, accesses: list[Access]) -> None:
         words = self.launch.words
         for strides, access in zip(self.maps, accesses):
-            if strides is None:
-                continue
             for d in axes:
                 words.append(strides[d])
             if access.kind == STRIDED or access.kind == ACROSS:
                 words.append(strides[vector])
 
-    def entries(self) -> tuple[tuple[Any, ...], ...]:
+    def entries(self, avals: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
         """Entries with numbers of coordinates in place of the coordinates."""
         found = []
         number = 0
@@ -210,14 +212,28 @@ class _Lowering:
                 entry = (COORDINATE, number)
                 number += 1
             elif entry[0] == POINT:
-                _, op, reads, operands, coordinates = entry
-                taken = tuple(range(number, number + len(coordinates)))
-                number += len(coordinates)
-                types = tuple([element_type(dtype) for dtype, _ in operands])
-                ranks = tuple([rank for _, rank in operands])
-                entry = (POINT, PointRead(op, reads, types, ranks, taken))
+                _, op, read, refs, coordinates = entry
+                taken = _numbered(coordinates, number)
+                number += len(coordinates) - coordinates.count(None)
+                rank = len(avals[self.kernel.reads[read].value].shape)
+                point = PointRead(op, read, rank, refs, taken, self.narrow)
+                entry = (POINT, point)
             found.append(entry)
         return tuple(found)
+
+    def find_narrow(self, avals: Sequence[Any]) -> None:
+        """Whether 32 bits hold all coordinates, and what they are computed from."""
+        kernel = self.kernel
+        places: list[tuple[int, tuple[int, ...]]] = [
+            (kernel.reads[e[2]].value, e[3]) for e in kernel.entries if e[0] == POINT
+        ]
+        places.extend([(scatter.value, scatter.refs) for scatter in kernel.scatters])
+        for value, refs in places:
+            dtypes = [kernel.dtypes[ref] for ref in refs]
+            wide = [d.itemsize > 4 or d.name == "uint32" for d in dtypes]
+            if avals[value].size > INT32 or any(wide):
+                return
+        self.narrow = True
 
 
 def _place(value: Any) -> tuple[int, int]:
@@ -239,16 +255,18 @@ def _comb(
     places: Sequence[Any],  # Reads or Writes
     accesses: list[Access],
     vector: int,
+    points: set[int],
     whole: bool = False,
 ) -> None:
     """Marks strided accesses that are better made as contiguous ones.
 
     Accesses of one value that differ by less than a stride share what is between them.
-    `whole`: only groups that leave no element out.
+    Those in `points` have offsets of their own. `whole`: only groups that leave no
+    element out.
     """
     found: dict[Any, list[int]] = {}
     for number, (place, access) in enumerate(zip(places, accesses)):
-        if access.kind != STRIDED:
+        if access.kind != STRIDED or number in points:
             continue
         step = place.strides[vector]
         if step in STEPS:
@@ -275,14 +293,13 @@ def _phase(access: Access) -> int:
     return 0 if access.comb is None else access.comb.phase
 
 
-def _point_reads(kernel: Kernel) -> set[int]:
-    found: set[int] = set()
-    for entry in kernel.entries:
-        if entry[0] == POINT:
-            found.update(entry[2])
-    for scatter in kernel.scatters:
-        found.update([x[0] for x in scatter.operands if x is not None])
-    return found
+def _numbered(coordinates: Sequence[Any], number: int) -> tuple[int, ...]:
+    """The numbers, from `number` on, of coordinates that are needed; -1 for others."""
+    taken = []
+    for coordinate in coordinates:
+        taken.append(-1 if coordinate is None else number)
+        number += coordinate is not None
+    return tuple(taken)
 
 
 def _coordinates(kernel: Kernel) -> list[Any]:
@@ -291,9 +308,9 @@ def _coordinates(kernel: Kernel) -> list[Any]:
         if entry[0] == COORDINATE:
             found.append(entry[1])
         elif entry[0] == POINT:
-            found.extend(entry[4])
+            found.extend([c for c in entry[4] if c is not None])
     for scatter in kernel.scatters:
-        found.extend(scatter.coordinates)
+        found.extend([c for c in scatter.coordinates if c is not None])
     return found
 
 
@@ -305,6 +322,8 @@ def lower(
     If `exact`, nothing may be written behind a result, not even for a moment.
     """
     low = _Lowering(kernel)
+    if low.points or kernel.scatters:
+        low.find_narrow(avals)
     if kernel.reductions:
         return _lower_fold(low, avals)
     if low.size == 0:
@@ -318,7 +337,7 @@ def _lower_map(low: _Lowering, avals: Sequence[Any], exact: bool) -> Launch:
     vector = last[-1] if last else -1
     length = extents[-1] if extents else 1
     reads, writes, counts = low.accesses(vector, length)
-    if len(extents) > 1 and not kernel.scatters:
+    if len(extents) > 1 and not kernel.scatters and not low.points:
         across = _across(low, extents, last, reads, writes)
         if across >= 0:
             return _lower_tiles(low, avals, extents, last, across, (reads, writes, counts))
@@ -327,14 +346,10 @@ def _lower_map(low: _Lowering, avals: Sequence[Any], exact: bool) -> Launch:
         ns += schedule.POINT_NS
     launch.work = ns * low.size
     low.common_words(avals, reads, writes)
-    scatter = None
     if kernel.scatters:
-        template = SERIAL
-        scatter = _point_write(low)
-        launch.work = schedule.SCATTER_NS * low.size
-    else:
-        flat = len(extents) <= 1 and not (kernel.ragged or exact or low.points)
-        template = FLAT if flat else ROWS
+        return _lower_scatter(low, avals, extents, last, (reads, writes, counts))
+    flat = len(extents) <= 1 and not (kernel.ragged or exact)
+    template = FLAT if flat else ROWS
     split = False
     stream = 0
     if template == FLAT:
@@ -343,8 +358,8 @@ def _lower_map(low: _Lowering, avals: Sequence[Any], exact: bool) -> Launch:
     else:
         launch.words.extend(extents[:-1])
         launch.words.append(length)
-        split = _row_tasks(launch, template, low.size // length, length, ns)
-    accesses = [*reads, *[a for _, a in writes if a.kind != "p"], *counts]
+        split = _row_tasks(launch, low.size // length, length, ns)
+    accesses = [*reads, *[a for _, a in writes], *counts]
     low.strides(last[:-1] if template != FLAT else (), vector, accesses)
     launch.loops = Loops(
         template,
@@ -355,12 +370,50 @@ def _lower_map(low: _Lowering, avals: Sequence[Any], exact: bool) -> Launch:
         tuple([element_type(s.dtype) for s in kernel.scalars]),
         writes,
         counts,
-        low.entries(),
+        low.entries(avals),
         (),
-        scatter,
+        None,
         split,
         stream,
     )
+    return launch
+
+
+def _lower_scatter(
+    low: _Lowering,
+    avals: Sequence[Any],
+    extents: list[int],
+    last: list[int],
+    accesses: tuple[Any, Any, Any],
+) -> Launch:
+    """A map that writes at computed coordinates."""
+    launch = low.launch
+    reads, writes, counts = accesses
+    launch.loops = Loops(
+        SCATTER,
+        schedule.lanes(low.kernel.wide),
+        max(len(extents) - 1, 0),
+        0,
+        reads,
+        tuple([element_type(s.dtype) for s in low.kernel.scalars]),
+        writes,
+        counts,
+        low.entries(avals),
+        (),
+        _point_write(low),
+        False,
+        0,
+    )
+    length = extents[-1] if extents else 1
+    segment, ns = length, schedule.SCATTER_NS
+    if by_rows(launch.loops, uniform_entries(launch.loops)):
+        # Threads may share the rows of the target, if every thread sees all updates.
+        segment, ns = schedule.column_segment(length), schedule.SCATTER_ROW_NS
+    launch.work = ns * low.size
+    launch.total = -(-length // segment)
+    launch.words.extend((*extents[:-1], length, segment))
+    moving = [*reads, *[a for _, a in writes], *counts]
+    low.strides(last[:-1], last[-1] if last else -1, moving)
     return launch
 
 
@@ -375,14 +428,9 @@ def _stream(
     return int(inputs + outputs > schedule.STREAM_BYTES)
 
 
-def _row_tasks(
-    launch: Launch, template: str, rows: int, length: int, ns: float
-) -> bool:
+def _row_tasks(launch: Launch, rows: int, length: int, ns: float) -> bool:
     """Sets the tasks of a kernel over rows; whether rows are cut into segments."""
     launch.total = rows
-    if template == SERIAL:
-        launch.chunk = rows
-        return False
     launch.chunk = schedule.task_chunk(length, ns)
     segment = schedule.segment(length)
     if segment == length:
@@ -460,7 +508,7 @@ def _lower_tiles(
         tuple([element_type(s.dtype) for s in kernel.scalars]),
         writes,
         counts,
-        low.entries(),
+        low.entries(avals),
         (),
         None,
         False,
@@ -483,23 +531,11 @@ def _stores_around(
 
 def _point_write(low: _Lowering) -> PointWrite:
     scatter = low.kernel.scatters[0]
-    ranks = []
-    reads = []
-    types = []
-    target = element_type(low.kernel.dtypes[scatter.ref])
-    for operand in scatter.operands:
-        if operand is None:
-            reads.append(-1)
-            types.append(target)
-            ranks.append(scatter.rank)
-        else:
-            reads.append(operand[0])
-            types.append(element_type(operand[1]))
-            ranks.append(operand[2])
-    first = len(low.coordinates) - len(scatter.coordinates)
-    taken = tuple(range(first, len(low.coordinates)))
+    count = len(scatter.coordinates) - scatter.coordinates.count(None)
+    taken = _numbered(scatter.coordinates, len(low.coordinates) - count)
+    updates = len(low.kernel.space)
     return PointWrite(
-        scatter.op, scatter.ref, tuple(reads), tuple(types), tuple(ranks), taken
+        scatter.op, scatter.ref, scatter.rank, scatter.refs, taken, low.narrow, updates
     )
 
 
@@ -551,7 +587,7 @@ def _lower_fold(
         tuple([element_type(s.dtype) for s in kernel.scalars]),
         writes,
         counts,
-        low.entries(),
+        low.entries(avals),
         folds,
         None,
         split,

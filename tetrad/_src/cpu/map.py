@@ -1,15 +1,13 @@
-"""Templates without reductions: one flat range, rows of an array, and element by element.
+"""Templates without reductions: one flat range, and rows of an array.
 
 `flat`: the launch counts elements; chunks are multiples of the vector length, and the
 last vector may reach into the padding behind our own buffers, so there is no tail
 unless accesses are interleaved, which would reach further.
 `rows`: the launch counts rows, or segments of rows; the last vector of a row is masked.
-`serial`: the launch is one piece; elements are visited in order, one at a time.
 """
 
 from __future__ import annotations
 
-from tetrad._src.cpu import points
 from tetrad._src.cpu.body import Body
 from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import FLAT, Loops
@@ -78,23 +76,3 @@ def _rows(w: Writer, body: Body) -> None:
         mask = w.mask(w.i("sub", last, whole))
         body.write(row, body.vector(row, whole, mask), whole, mask)
     w.end(task)
-
-
-def write_serial(loops: Loops) -> Writer:
-    """The kernel of a scatter: one element after the other."""
-    w = Writer(1)
-    body = Body(w, loops)
-    extents = [w.word() for _ in range(loops.outer)]
-    length = w.word()
-    body.read_strides(loops.outer)
-    task = w.begin("%lo", "%hi", 1)
-    index = body.split(task.index, extents)
-    row = body.place(body.root, index, range(loops.outer))
-    body.hoist(row)
-    loop = w.begin("0", length, 1)
-    values = body.vector(row, loop.index, None)
-    assert loops.scatter is not None
-    points.write(body, row, values[loops.scatter.ref], loop.index)
-    w.end(loop)
-    w.end(task)
-    return w

@@ -267,6 +267,7 @@ class Emitter:
         self.prefix = prefix
         self.has_fma = fma
         self.label = label
+        self.index = "i64"  # the type of computed coordinates
         self.lines: list[str] = []
         self.declarations: set[str] = set()
         self._count = 0

@@ -44,7 +44,7 @@ class MemoryBlock(ConvertBlock):
     def gather(
         self, base: str, index: Value, type: str, mask: Value | None = None
     ) -> Value:
-        """In each lane the element `index` (i64, in elements) of the array at `base`."""
+        """In each lane the element number `index` (i64 or i32) of the array at `base`."""
         pointers = self._addresses(base, index, type)
         if type not in COMPLEX:
             stored = _STORED_AS.get(type, type)
@@ -304,7 +304,7 @@ class MemoryBlock(ConvertBlock):
     # By index
 
     def _addresses(self, base: str, index: Value, type: str) -> str:
-        indices = f"{self.register('i64')} {index.ref}"
+        indices = f"{self.register(index.type)} {index.ref}"
         return self.raw(f"getelementptr {MEMORY_TYPE[type]}, ptr {base}, {indices}")
 
     def _next_to(self, pointers: str, type: str) -> str:

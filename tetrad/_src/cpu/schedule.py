@@ -11,7 +11,9 @@ from tetrad._src.cpu import engine
 CHUNK = 32768  # elements of a light kernel in one chunk
 TASK_NS = 10_000.0  # a chunk should take about this long
 POINT_NS = 1.0  # an element read at computed coordinates
-SCATTER_NS = 3.0  # an element written at computed coordinates
+SCATTER_NS = 1.0  # an element written at computed coordinates
+SCATTER_ROW_NS = 0.2  # the same, in whole rows
+COLUMNS = 32  # elements at least of a piece of such rows
 STREAM_BYTES = 4 << 20  # prefetch from here on
 AROUND_BYTES = 48 << 20  # outputs from here on are stored around the caches
 TILED_AROUND_BYTES = 16 << 20  # the same, where rows are written in tiles
@@ -44,6 +46,11 @@ def task_chunk(elements: int, ns: float) -> int:
 def segment(length: int) -> int:
     """Elements of one piece of a long row of a map."""
     return CHUNK if length > 2 * CHUNK else length
+
+
+def column_segment(length: int) -> int:
+    """Elements of one piece of rows whose pieces are written by different threads."""
+    return max(COLUMNS, -(-length // 8 // COLUMNS) * COLUMNS)
 
 
 def tile_band(rows: int) -> int:

@@ -28,7 +28,7 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
-from tetrad._src.core.op import Axis, Kind, Linear, Op, Point
+from tetrad._src.core.op import Along, Axis, Kind, Linear, Op, Point
 from tetrad._src.ops.arithmetic import max, min, neg
 from tetrad._src.ops.axes import check_axes, check_shape, up
 from tetrad._src.ops.elementwise import bitwise_and, ge, le, select
@@ -227,8 +227,7 @@ class Windows:
         clip = clip or (reads and mode is GatherScatterMode.PROMISE_IN_BOUNDS)
         inside = None
         for entry, axis in enumerate(n.start_index_map):
-            start = load(1, (*along, block.constant(entry, "i64")))
-            start = block.convert(start, "i64")
+            start = block.convert(load(1, (*along, entry)), block.index)
             limit = block.extent(0, axis) - size_of(axis)
             if clip:
                 start = block.max(block.min(start, limit), 0)
@@ -236,8 +235,23 @@ class Windows:
                 fits = block.and_(block.ge(start, 0), block.le(start, limit))
                 inside = fits if inside is None else block.and_(inside, fits)
             where[axis] = start + where[axis] if axis in where else start
-        zero = block.constant(0, "i64")
+        zero = block.constant(0, block.index)
         return [where.get(axis, zero) for axis in range(self.operand_ndim)], inside
+
+    def along(self, outer_ndim: int) -> Along:
+        """The outer axes of the index vectors, and the axes that these do not move."""
+        n = self.numbers
+        vectors = tuple([i for i in range(outer_ndim) if i not in n.offset_dims])
+        fixed = [
+            (outer, axis)
+            for axis, outer in zip(self.kept, n.offset_dims)
+            if axis not in n.start_index_map
+        ]
+        for axis, beside in zip(
+            n.operand_batching_dims, n.start_indices_batching_dims
+        ):
+            fixed.append((vectors[beside], axis))
+        return Along(vectors, tuple(fixed), len(n.start_index_map))
 
 
 # ------------------------------------------------------------------------------- gather
@@ -387,6 +401,9 @@ class Gather(Op):
             block, coords, load, self.mode, True, self.slice_sizes.__getitem__
         )
         return Point(found, inside, self.filler)
+
+    def along(self, rank: int) -> Along:
+        return Windows(self.dimension_numbers, len(self.slice_sizes)).along(rank)
 
     def expand(self, operand: Any, indices: Any) -> Any:
         """Reads moved inside, then replaced by the fill value where they were outside."""
@@ -542,6 +559,12 @@ class ScatterOp(Op):
 
         found, inside = windows.point(block, coords, load, self.mode, False, size_of)
         return Point(found, inside)
+
+    def along(self, rank: int) -> Along:
+        numbers = self.dimension_numbers.as_gather()
+        inserted = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+        ndim = len(inserted) + len(numbers.offset_dims)
+        return Windows(numbers, ndim).along(rank)
 
     def expand(self, operand: Any, indices: Any, updates: Any) -> Any:
         """Windows that stick out are moved inside first, for backends that drop them."""

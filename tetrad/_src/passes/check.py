@@ -117,8 +117,10 @@ def _check_kernel(plan: Plan, kernel: Kernel, where: str) -> None:
         if head == READ:
             _inside(plan, kernel.space, kernel.reads[entry[1]], where)
             refs = ()
-        elif head in (SCALAR, COORDINATE, POINT):
+        elif head in (SCALAR, COORDINATE):
             refs = ()
+        elif head == POINT:
+            refs = entry[3]
         elif head == PICK:
             refs = entry[1:2]
         for ref in refs:

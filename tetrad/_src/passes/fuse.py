@@ -33,6 +33,7 @@ from tetrad._src.passes.graph import (
     Permute,
     Splat,
     input_nodes,
+    point_maps,
 )
 from tetrad._src.passes.ir import (
     Call,
@@ -333,23 +334,21 @@ class _Placer(FlowPlacer):
 
     def place_scatter(self, op: Op, node: Node, value: int) -> None:
         """The updates are walked in order by a kernel of its own."""
-        ins = node.ins
-        updates = ins[-1]
+        base, *starts, updates = node.ins
         kernel = Kernel(updates.aval.shape)
         self.steps.append(kernel)
         rank = updates.aval.ndim
         if rank:
             kernel.splat = ((Splat(rank), None, ()),)
+        refs = tuple([self.pull(kernel, x, ()) for x in starts])
         ref = self.pull(kernel, updates, ())
+        strides, free = point_maps(op, rank, base.aval)
         coordinates = tuple([
-            Coordinate(tuple([int(d == axis) for d in range(rank)]), 0, None, ())
-            for axis in range(rank)
+            None if unit is None else Coordinate(unit, 0, None, ()) for unit in free
         ])
-        operands: list[Any] = [None]
-        for x in ins[1:]:
-            kernel.reads.append(Read(x.value, x.aval.dtype, x.aval.strides, 0, ()))
-            operands.append((len(kernel.reads) - 1, x.aval.dtype, x.aval.ndim))
-        kernel.scatters.append(Scatter(op, ref, value, node.aval.ndim, tuple(operands), coordinates))
+        kernel.scatters.append(
+            Scatter(op, ref, value, node.aval.ndim, strides, refs, coordinates)
+        )
         kernel.cost += 16.0
         node.far, node.near = len(self.steps), -1
 

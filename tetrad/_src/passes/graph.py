@@ -85,6 +85,31 @@ class Permute:
         return Aval(permuted, aval.dtype), moved, offset
 
 
+class Lookup:
+    """The index map to number `entry` of index vectors, from the array that they place.
+
+    The vectors lie along the axes `along` of an array of this shape.
+    """
+
+    __slots__ = ("along", "entry", "shape")
+
+    starts = None
+
+    def __init__(self, along: Shape, entry: int, shape: Shape) -> None:
+        self.along = along
+        self.entry = entry
+        self.shape = shape
+
+    def restride(
+        self, aval: Aval, strides: Strides, offset: int
+    ) -> tuple[Aval, Strides, int]:
+        moved = [0] * len(self.shape)
+        for axis, stride in zip(self.along, strides):
+            moved[axis] = stride
+        offset += self.entry * strides[-1]
+        return Aval(self.shape, aval.dtype), tuple(moved), offset
+
+
 class Node:
     """One value of the jaxpr while it is being fused.
 
@@ -289,16 +314,45 @@ class Graph:
         return tuple(starts)
 
     def add_gather(self, eqn: Eqn, ins: list[Node]) -> Node:
-        node = Node(eqn.outs[0].aval, GATHER, eqn.op, ins)
-        for x in ins:
-            x.uses += 1
-            self.store(x)
-            node.level = max(node.level, x.level + 1)
-        rank = node.aval.ndim
-        units = [tuple([int(d == axis) for d in range(rank)]) for axis in range(rank)]
-        node.layouts = tuple(dict.fromkeys([node.aval.strides, *units])) if rank else ()
+        """A read at computed coordinates: the operand, and the numbers that place it."""
+        aval = eqn.outs[0].aval
+        source = ins[0]
+        source.uses += 1
+        self.store(source)
+        starts = self.lookups(eqn, ins[1], aval.shape)
+        node = Node(aval, GATHER, eqn.op, [source, *starts])
+        node.level = max([source.level + 1, *[x.level for x in starts]])
         node.cost = node.weight = GATHER_COST
+        fixed, free = point_maps(eqn.op, aval.ndim, source.aval)
+        layouts = [fixed, *[unit for unit in free if unit is not None]]
+        for x in starts:
+            layouts.extend(x.layouts)
+            node.cost += x.cost
+            node.weight += x.weight
+        node.layouts = tuple(dict.fromkeys(layouts)) if aval.shape else ()
         return node
+
+    def lookups(self, eqn: Eqn, x: Node, shape: Shape) -> list[Node]:
+        """Views of index vectors, one for each of their numbers, over a space."""
+        x.uses += 1
+        if x.weight > HEAVY / 2:
+            self.store(x)
+        along = eqn.op.along(len(shape))
+        made = []
+        for entry in range(along.length):
+            op = Lookup(along.vectors, entry, shape)
+            node = Node(Aval(shape, x.aval.dtype), VIEW, op, (x,))
+            layouts = [
+                op.restride(x.aval, strides, 0)[1]
+                for strides in x.layouts or (x.aval.strides,)
+            ]
+            node.layouts = tuple(dict.fromkeys(layouts)) if shape else ()
+            node.level = x.level
+            node.cost = x.cost
+            node.weight = x.weight
+            self.order.append((eqn, [node]))
+            made.append(node)
+        return made
 
     def add_root(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
         """Nodes of an operation whose results are always stored."""
@@ -310,7 +364,7 @@ class Graph:
         if op.kind is Kind.REDUCE:
             self.need_tree(eqn, ins)
         elif op.kind is Kind.UPDATE:
-            self.need_update(op, ins)
+            ins = self.need_update(eqn, ins)
         elif op.flow is not None:
             self.need_flow(op, ins)
         elif op.regions is None:
@@ -335,7 +389,8 @@ class Graph:
                 if not all(collapses(s, space, form.inner) for s in x.layouts):
                     self.store(x)
 
-    def need_update(self, op: Op, ins: list[Node]) -> None:
+    def need_update(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
+        op = eqn.op
         base = ins[0]
         self.store(base)
         if op.point is None:
@@ -344,9 +399,12 @@ class Graph:
                     self.store(ins[start.operand])
             if _reads(ins[1], base):
                 self.store(ins[1])
-            return
+            return ins
         for x in ins[1:]:
-            self.store(x)
+            if _reads(x, base):
+                self.store(x)
+        updates = ins[2]
+        return [base, *self.lookups(eqn, ins[1], updates.aval.shape), updates]
 
     def need_flow(self, op: Op, ins: list[Node]) -> None:
         """Operands that the blocks read; scalars pass by value."""
@@ -455,6 +513,29 @@ class Graph:
 
 
 # ----------------------------------------------------------------------------- helpers
+
+
+def point_maps(
+    op: Op, rank: int, aval: Aval
+) -> tuple[Strides, tuple[Strides | None, ...]]:
+    """How a point moves through an operand as the outer array of `rank` is walked.
+
+    The strides along axes that no index moves, and the maps of the coordinates that the
+    operation still has to be told.
+    """
+    along = op.along(rank)
+    strides = [0] * rank
+    free: list[Strides | None] = [
+        None
+        if axis in along.vectors
+        else tuple([int(d == axis) for d in range(rank)])
+        for axis in range(rank)
+    ]
+    for outer, axis in along.fixed:
+        strides[outer] = aval.strides[axis]
+        free[outer] = None
+    return tuple(strides), tuple(free)
+
 
 CONST, CARRY, STACKED = range(3)  # roles of the operands of control flow
 

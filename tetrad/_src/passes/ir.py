@@ -7,12 +7,12 @@
     Entry     ::= read Read | scalar Scalar | coordinate Coordinate
                 | Op ref*                              out[i] = op(x[i], …)
                 | pick ref n                           output n of an op with several
-                | point Op value* Coordinate*          a read at computed coordinates
+                | point Op Read ref* Coordinate*       a read at computed coordinates
     Read      ::= value strides offset Start*          element offset + Σ strides·i
     Scalar    ::= input n | literal x
     Write     ::= ref value strides offset Start*
     Reduction ::= Op refs axes values
-    Scatter   ::= Op ref value values Coordinate*      writes at computed coordinates
+    Scatter   ::= Op ref Write ref* Coordinate*        writes at computed coordinates
     Call      ::= name parameters Read* values         a kernel made by hand
     Copy      ::= value value                          unless both are one buffer
     Branch    ::= value Block*                         the block that the value names
@@ -24,7 +24,10 @@
 A kernel visits every point of its space (a tuple of extents) once and evaluates its
 entries there; `ref` is the position of an entry. Strides and offsets count elements.
 Start terms add run-time offsets: the value of a scalar, clamped to 0..limit, times a
-stride. Two kernels of one plan may touch the same value only in the order of steps.
+stride. What is read or written at computed coordinates moves with the point like any
+Read or Write along the axes that the computation leaves alone; the refs are the entries
+that hold index vectors, the coordinates those that the computation asks for (or None).
+Two kernels of one plan may touch the same value only in the order of steps.
 
 Values are numbered through all blocks, and a block sees what was written before it. A
 value is written once, with two exceptions: every block of a branch writes the results
@@ -111,8 +114,9 @@ class Scatter(NamedTuple):
     ref: int
     value: int
     rank: int  # of the target
-    operands: tuple[Any, ...]  # per operand of the op: (read, dtype, rank), or None
-    coordinates: tuple[Coordinate, ...]
+    strides: Strides
+    refs: tuple[int, ...]
+    coordinates: tuple[Coordinate | None, ...]
 
 
 READ = "read"

@@ -153,8 +153,9 @@ def read_values(step: Step) -> list[int]:
             found.extend([t.source for t in place.terms if type(t.source) is int])
     for entry in step.entries:
         if entry[0] == POINT:
-            for coordinate in entry[4]:
-                found.extend([t.source for t in coordinate.terms if type(t.source) is int])
+            for place in entry[4]:
+                if place is not None and place.terms:
+                    found.extend([t.source for t in place.terms if type(t.source) is int])
     found.extend([scatter.value for scatter in step.scatters])
     return found
 
@@ -318,8 +319,7 @@ def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:
         same[read.value] = fits and same.get(read.value, True)
     for entry in step.entries:
         if entry[0] == POINT:
-            for number in entry[2]:
-                same[step.reads[number].value] = False
+            same[step.reads[entry[2]].value] = False
     pairs = []
     for write in step.writes:
         aval = avals[write.value]

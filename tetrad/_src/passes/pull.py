@@ -11,7 +11,16 @@ from __future__ import annotations
 from typing import Any
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.passes.graph import COUNT, GATHER, GATHER_COST, VALUE, VIEW, Machine, Node
+from tetrad._src.passes.graph import (
+    COUNT,
+    GATHER,
+    GATHER_COST,
+    VALUE,
+    VIEW,
+    Machine,
+    Node,
+    point_maps,
+)
 from tetrad._src.passes.ir import (
     COORDINATE,
     PICK,
@@ -56,8 +65,6 @@ class Puller:
                 memo[key] = self.enter_read(kernel, node, chain)
             elif node.kind == COUNT:
                 memo[key] = self.enter_count(kernel, node, chain)
-            elif node.kind == GATHER:
-                memo[key] = self.enter_gather(kernel, node, chain)
             else:
                 below = _below(kernel, node, chain)
                 missing = [k for k in below if k not in memo]
@@ -67,6 +74,8 @@ class Puller:
                 refs = [memo[k] for k in below]
                 if node.kind == VIEW:
                     memo[key] = refs[0]
+                elif node.kind == GATHER:
+                    memo[key] = self.enter_gather(kernel, node, tuple(refs), chain)
                 else:
                     memo[key] = self.enter_map(kernel, node, tuple(refs), chain)
             work.pop()
@@ -135,20 +144,25 @@ class Puller:
             kernel.memo[key] = all_results
         return self.enter(kernel, (PICK, all_results, node.pick), node.aval.dtype)
 
-    def enter_gather(self, kernel: Kernel, node: Node, chain: Chain) -> int:
-        coordinates = []
-        for axis in range(node.aval.ndim):
-            unit = tuple([int(d == axis) for d in range(node.aval.ndim)])
+    def enter_gather(
+        self, kernel: Kernel, node: Node, refs: tuple[int, ...], chain: Chain
+    ) -> int:
+        source = node.ins[0]
+        fixed, free = point_maps(node.op, node.aval.ndim, source.aval)
+        coordinates: list[Coordinate | None] = []
+        for unit in free:
+            if unit is None:
+                coordinates.append(None)
+                continue
             strides, offset, terms = self.address(node.aval, unit, chain)
             kernel.walks.append(strides)
             coordinates.append(Coordinate(strides, offset, None, terms))
-        refs = []
-        for x in node.ins:
-            read = Read(x.value, x.aval.dtype, x.aval.strides, 0, ())
-            kernel.reads.append(read)
-            refs.append(len(kernel.reads) - 1)
-        avals = tuple([(x.aval.dtype, x.aval.ndim) for x in node.ins])
-        entry = (POINT, node.op, tuple(refs), avals, tuple(coordinates))
+        strides, offset, terms = self.address(node.aval, fixed, chain)
+        kernel.walks.append(strides)
+        kernel.reads.append(
+            Read(source.value, source.aval.dtype, strides, offset, terms)
+        )
+        entry = (POINT, node.op, len(kernel.reads) - 1, refs, tuple(coordinates))
         kernel.cost += GATHER_COST
         return self.enter(kernel, entry, node.aval.dtype)
 
@@ -161,6 +175,8 @@ def _below(kernel: Kernel, node: Node, chain: Chain) -> list[Any]:
             return [(x, kernel.splat)]
         return [(x, ((node.op, x.aval, node.starts), *chain))]
     splat = kernel.splat
+    if node.kind == GATHER:
+        return [(x, chain) for x in node.ins[1:]]
     return [(x, splat if x.aval.ndim == 0 else chain) for x in node.ins]
 
 

@@ -90,7 +90,8 @@ def kernel_lines(kernel: Kernel, plan: Plan) -> list[str]:
         refs = " ".join(f"%{r}" for r in reduction.refs)
         lines.append(f"  {values} = {op_text(reduction.op)} {refs}")
     for scatter in kernel.scatters:
-        lines.append(f"  v{scatter.value} = {scatter.op.name} %{scatter.ref}")
+        refs = " ".join(f"%{ref}" for ref in (scatter.ref, *scatter.refs))
+        lines.append(f"  v{scatter.value} = {scatter.op.name} {refs}")
     return lines
 
 
@@ -130,8 +131,8 @@ def _entry(kernel: Kernel, entry: tuple[Any, ...]) -> str:
     if head == PICK:
         return f"pick %{entry[1]} {entry[2]}"
     if head == POINT:
-        reads = ", ".join(_read(kernel.reads[n]) for n in entry[2])
-        return f"point {entry[1].name} {reads}"
+        refs = " ".join(f"%{ref}" for ref in entry[3])
+        return f"point {entry[1].name} {_read(kernel.reads[entry[2]])} {refs}"
     return " ".join([op_text(head), *[f"%{r}" for r in entry[1:]]])
 
 
