@@ -28,7 +28,16 @@ from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
 from tetrad._src.cpu.literals import element_type, scalar_format
 from tetrad._src.cpu.llvm import Writer, module
-from tetrad._src.cpu.loops import FLAT, FOLD_COLUMNS, FOLD_ROWS, ROWS, SCATTER, TILES, Loops
+from tetrad._src.cpu.loops import (
+    FLAT,
+    FOLD_COLUMNS,
+    FOLD_ROWS,
+    ROWS,
+    SCATTER,
+    TILES,
+    TURNS,
+    Loops,
+)
 from tetrad._src.cpu.loops import text as loops_text
 from tetrad._src.cpu.job import JobWriter, Launches
 from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, lower
@@ -37,6 +46,7 @@ from tetrad._src.cpu.reduce import write_columns, write_rows
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.cpu.scatter import write_scatter
 from tetrad._src.cpu.transpose import write_tiles
+from tetrad._src.cpu.turns import write_turns
 from tetrad._src.passes.check import check_memory, check_plan
 from tetrad._src.passes.fuse import fuse
 from tetrad._src.passes.ir import Call, Copy, Kernel, Plan, Step, leaves, loops_of
@@ -55,6 +65,7 @@ TEMPLATES = {
     ROWS: write_map,
     SCATTER: write_scatter,
     TILES: write_tiles,
+    TURNS: write_turns,
     FOLD_ROWS: write_rows,
     FOLD_COLUMNS: write_columns,
 }
@@ -274,13 +285,13 @@ def _assemble(
     ]
     found, program.codes, program.new_kernels = _machine_code(launches)
     writer = JobWriter(plan, memory, lowered, dict(zip(launches, found)))
-    work, in_place = writer.block(plan.steps)
+    work, in_place = writer.program()
     program.args = np.array(writer.words, np.int64)
     program.fix = np.array(writer.fix, np.int64)
     program.code = np.array(writer.code, np.int64)
     program.work = int(work)
     program.work_in_place = int(in_place)
-    program.loops = bool(writer.moves)
+    program.loops = bool(writer.moves or writer.flags)
 
 
 def _machine_code(launches: Sequence[Launch]) -> tuple[list[int], list[Any], int]:

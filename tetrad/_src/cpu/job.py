@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 
 from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch
 from tetrad._src.cpu.native_pool import INSTRUCTION_WORDS, Opcode
-from tetrad._src.passes.ir import Branch, Copy, Loop, Plan, Step
+from tetrad._src.passes.ir import MANY, Branch, Copy, Loop, Plan, Step
 from tetrad._src.passes.plan import Memory
 
 LAUNCH_NS = 60.0
 TURN_NS = 20.0
-MANY = 1_000_000.0  # the turns of a loop that nobody can count beforehand
 
 Launches = tuple[list[Launch], list[int]]  # and the bytes of scratch memory
 Work = tuple[float, float]  # nanoseconds: with copies, without
@@ -41,6 +40,7 @@ class JobWriter:
         self.words: list[int] = []
         self.fix: list[int] = []
         self.code: list[int] = []
+        self.flags: list[int] = []  # words that point to the cancel flag
         self.zero = -1  # a word that is 0
         self.depth = 0  # of loops
         self.moves: dict[Loop, list[tuple[int, int]]] = {}  # words and bytes a turn
@@ -84,6 +84,20 @@ class JobWriter:
 
     # Steps
 
+    def program(self) -> Work:
+        """The instructions of the whole plan."""
+        if not any([made.flags for made in self.addresses]):
+            return self.block(self.plan.steps)
+        start = self.emit(Opcode.JUMP)
+        work = self.block(self.plan.steps)
+        leave = self.emit(Opcode.JUMP)
+        self.patch(start, 0, self.here)
+        for word in self.flags:
+            self.emit(Opcode.FLAG, word)
+        self.emit(Opcode.JUMP, start + 1)
+        self.patch(leave, 0, self.here)
+        return work
+
     def block(self, steps: Sequence[Step]) -> Work:
         """Instructions of a block; the work of running it once."""
         total = in_place = 0.0
@@ -114,6 +128,7 @@ class JobWriter:
                     self.fix += (base + at, self.memory.arena_slot, place)
                 else:
                     self.fix += (base + at, self.scalar_slots[which], 0)
+            self.flags.extend([base + at for at in launch.flags])
             address = self.addresses[launch]
             self.emit(Opcode.LAUNCH, address, base, launch.total, launch.chunk)
             work += launch.work + LAUNCH_NS

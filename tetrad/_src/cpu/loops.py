@@ -1,7 +1,7 @@
 """Loops: a kernel with its shape taken away, ready to be written as machine code.
 
     Loops    ::= template lanes outer inner-classes Entry* Write* Fold* flags
-    template ::= flat | rows | fold_rows | fold_columns | tiles | scatter
+    template ::= flat | rows | fold_rows | fold_columns | tiles | scatter | turns
     class    ::= c | b | s | t          stride along vectors: 1, 0, any; read in tiles
 
 A `Loops` is the key of the kernel cache: equal ones have equal text. Extents, strides,
@@ -11,7 +11,9 @@ in which `words` lists them; `lower` fills them in and the templates read them.
 Words   ::= (pointer term*) per read, word per scalar, (pointer term*) per write,
             (offset term*) per coordinate, per read or write at computed coordinates
             the extents and strides of its array, per fold (result pointers, state
-            pointers), extents, parameters, strides
+            pointers), extents, parameters, strides,
+            of inner control flow the steps of its reads and stores and the address of
+            the word that says to stop
 Term    ::= source limit stride
 """
 
@@ -19,12 +21,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tetrad._src.passes.ir import Inner
+from tetrad._src.passes.text import inner_lines
+
 FLAT = "flat"
 FOLD_ROWS = "fold_rows"
 FOLD_COLUMNS = "fold_columns"
 ROWS = "rows"
 SCATTER = "scatter"
 TILES = "tiles"
+TURNS = "turns"
 
 CONTIGUOUS = "c"
 UNIFORM = "b"
@@ -101,6 +107,7 @@ class Loops(NamedTuple):
     scatter: PointWrite | None
     split: bool  # rows are cut into segments; folds into blocks
     stream: int  # 1: prefetch, 2: and store past the caches
+    flow: Inner | None = None  # control flow at every point
 
 
 def text(loops: Loops, name: str) -> str:
@@ -121,6 +128,8 @@ def text(loops: Loops, name: str) -> str:
         lines.append(f"  fold {fold.op!r} {refs} -> {results}")
     if loops.scatter is not None:
         lines.append(f"  scatter {loops.scatter.op.name} %{loops.scatter.ref}")
+    if loops.flow is not None:
+        lines.extend(inner_lines(loops.flow))
     return "\n".join(lines)
 
 

@@ -24,6 +24,7 @@ from tetrad._src.cpu.loops import (
     SCATTER,
     STRIDED,
     TILES,
+    TURNS,
     UNIFORM,
     Access,
     Comb,
@@ -45,12 +46,13 @@ STEPS = (2, 3, 4)  # strides at which all elements are read and the wanted ones 
 class Launch:
     """One call of a kernel over `total` tasks, `chunk` at a time."""
 
-    __slots__ = ("loops", "words", "fixes", "total", "chunk", "work")
+    __slots__ = ("loops", "words", "fixes", "flags", "total", "chunk", "work")
 
     def __init__(self) -> None:
         self.loops: Any = None  # a Loops, or the symbol of a hand-made kernel
         self.words: list[int] = []
         self.fixes: list[tuple[int, int, int, int]] = []  # position, what, id, offset
+        self.flags: list[int] = []  # words that point to the cancel flag
         self.total = 0
         self.chunk = 1
         self.work = 0.0
@@ -145,7 +147,7 @@ class _Lowering:
         writes = []
         for write in kernel.writes:
             stride = 1 if one else write.strides[vector]
-            type = element_type(kernel.dtypes[write.ref])
+            type = element_type(kernel.write_type(write))
             access = Access(type, _class(stride), _term_types(write.terms))
             writes.append((write.ref, access))
         if not one and any(access.kind == STRIDED for _, access in writes):
@@ -324,6 +326,8 @@ def lower(
     low = _Lowering(kernel)
     if low.points or kernel.scatters:
         low.find_narrow(avals)
+    if kernel.inner is not None:
+        return [_lower_turns(low, avals)], []
     if kernel.reductions:
         return _lower_fold(low, avals)
     if low.size == 0:
@@ -375,6 +379,51 @@ def _lower_map(low: _Lowering, avals: Sequence[Any], exact: bool) -> Launch:
         None,
         split,
         stream,
+    )
+    return launch
+
+
+def _lower_turns(low: _Lowering, avals: Sequence[Any]) -> Launch:
+    """A map whose points run control flow: rows, cut into pieces of equal work."""
+    kernel, launch, inner = low.kernel, low.launch, low.kernel.inner
+    assert inner is not None
+    extents, last = low.collapse(range(len(kernel.space)))
+    vector = last[-1] if last else -1
+    length = extents[-1] if extents else 1
+    reads, writes, counts = low.accesses(vector, length)
+    lanes = schedule.turn_lanes(kernel.wide, length) if low.size > 1 else 1
+    low.common_words(avals, reads, writes)
+    ns = schedule.turn_nanoseconds(kernel.cost, len(inner.reads + inner.stores), lanes)
+    launch.work = ns * kernel.turns * low.size
+    words = launch.words
+    words.extend(extents[:-1])
+    words.append(length)
+    segment, launch.chunk = schedule.turn_tasks(length, ns * kernel.turns, lanes)
+    pieces = -(-length // segment)
+    if pieces > 1:
+        words.extend((pieces, segment))
+    launch.total = low.size // length * pieces
+    accesses = [*reads, *[a for _, a in writes], *counts]
+    low.strides(last[:-1], vector, accesses)
+    words.extend([kernel.reads[number].step for number in inner.reads])
+    words.extend([kernel.writes[n].step for n in inner.stores if n >= 0])
+    launch.flags.append(len(words))
+    words.append(0)
+    launch.loops = Loops(
+        TURNS,
+        lanes,
+        max(len(extents) - 1, 0),
+        0,
+        reads,
+        tuple([element_type(s.dtype) for s in kernel.scalars]),
+        writes,
+        counts,
+        low.entries(avals),
+        (),
+        None,
+        pieces > 1,
+        0,
+        inner,
     )
     return launch
 

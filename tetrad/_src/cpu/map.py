@@ -8,9 +8,12 @@ unless accesses are interleaved, which would reach further.
 
 from __future__ import annotations
 
-from tetrad._src.cpu.body import Body
+from collections.abc import Callable
+
+from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import FLAT, Loops
+from tetrad._src.cpu.scalar import Value
 
 
 def write_map(loops: Loops) -> Writer:
@@ -51,6 +54,24 @@ def _fence(w: Writer) -> None:
 
 
 def _rows(w: Writer, body: Body) -> None:
+    def visit(row: Row, at: str, mask: Value | None) -> None:
+        body.write(row, body.vector(row, at, mask), at, mask)
+
+    walk_rows(w, body, visit)
+
+
+def walk_rows(
+    w: Writer,
+    body: Body,
+    visit: Callable[[Row, str, Value | None], None],
+    read_words: Callable[[], None] | None = None,
+    masked: bool = False,
+) -> None:
+    """Visits the vectors of all rows; the last one of a row has a mask.
+
+    `read_words` reads what stands behind the common words. If `masked`, the visit is
+    written once and all vectors have a mask, but for single elements.
+    """
     loops = body.loops
     extents = [w.word() for _ in range(loops.outer)]
     length = w.word()
@@ -58,6 +79,8 @@ def _rows(w: Writer, body: Body) -> None:
     if loops.split:
         count, segment = w.word(), w.word()
     body.read_strides(loops.outer)
+    if read_words is not None:
+        read_words()
     task = w.begin("%lo", "%hi", 1)
     number, first, last = task.index, "0", length
     if loops.split:
@@ -68,11 +91,17 @@ def _rows(w: Writer, body: Body) -> None:
     index = body.split(number, extents)
     row = body.place(body.root, index, range(loops.outer))
     body.hoist(row)
+    if masked:
+        main = w.begin(first, last, w.lanes)
+        mask = w.mask(w.i("sub", last, main.index)) if w.lanes > 1 else None
+        visit(row, main.index, mask)
+        w.end(main)
+        w.end(task)
+        return
     whole = w.i("add", first, w.i("and", w.i("sub", last, first), -w.lanes))
     main = w.begin(first, whole, w.lanes)
-    body.write(row, body.vector(row, main.index, None), main.index, None)
+    visit(row, main.index, None)
     w.end(main)
     with w.when(w.less(whole, last)):
-        mask = w.mask(w.i("sub", last, whole))
-        body.write(row, body.vector(row, whole, mask), whole, mask)
+        visit(row, whole, w.mask(w.i("sub", last, whole)))
     w.end(task)

@@ -87,6 +87,7 @@ class Opcode(enum.IntEnum):
     COPY = 3  # destination argument, source argument
     ADD = 4  # argument, constant
     JUMP_IF_LESS = 5  # left argument, right argument, target
+    FLAG = 7  # argument: the address of the cancel flag, or of a word that is 0
     SWITCH = 6  # argument holding a pointer to an i32 n, count: skip min(n, count - 1)
 
 
@@ -340,6 +341,8 @@ _RUN = """
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 
+@never = internal global i64 0
+
 ; a word other than 0 at %flag asks to stop; %flag may be null
 define internal i1 @cancelled(ptr %flag) nounwind {
 entry:
@@ -467,7 +470,8 @@ step:
   %i = phi i64 [ 0, %start ],
              [ %next, %is_launch ], [ %a, %is_jump ], [ %unless_to, %is_unless ],
              [ %next, %is_copy ], [ %next, %is_add ], [ %less_to, %is_less ],
-             [ %switch_to, %is_switch ]
+             [ %switch_to, %is_switch ],
+             [ %next, %is_flag ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %poll, label %done
 poll:
@@ -494,6 +498,7 @@ decode:
     i64 <ADD>, label %is_add
     i64 <JUMP_IF_LESS>, label %is_less
     i64 <SWITCH>, label %is_switch
+    i64 <FLAG>, label %is_flag
   ]
 is_launch:
   %function = inttoptr i64 %a to ptr
@@ -538,6 +543,12 @@ is_switch:
   %last_choice = sub i64 %b, 1
   %skipped = call i64 @llvm.umin.i64(i64 %choice64, i64 %last_choice)
   %switch_to = add i64 %next, %skipped
+  br label %step
+is_flag:
+  %pflag = getelementptr i64, ptr %arguments, i64 %a
+  %flagless = icmp eq ptr %flag, null
+  %shown = select i1 %flagless, ptr @never, ptr %flag
+  store ptr %shown, ptr %pflag
   br label %step
 done:
   ; chunks that were skipped leave the last launch incomplete

@@ -56,3 +56,25 @@ def column_segment(length: int) -> int:
 def tile_band(rows: int) -> int:
     """Rows of one band of tiles."""
     return BAND if rows >= 8 * BAND else BAND // 4
+
+
+def turn_lanes(wide: bool, length: int) -> int:
+    """Elements that go through the turns of a loop together.
+
+    What is carried waits for itself, so two vectors at a time hardly take longer.
+    """
+    one = lanes(wide)
+    return 2 * one if length > one else one
+
+
+def turn_nanoseconds(cost: float, streams: int, lanes: int) -> float:
+    """Estimated time of one turn of one element."""
+    return max(0.03 * streams + 0.011 * cost, (1.0 + 0.3 * cost) / lanes)
+
+
+def turn_tasks(length: int, ns: float, lanes: int) -> tuple[int, int]:
+    """Elements of one piece of a row, and pieces in a chunk."""
+    if length * ns <= 2 * TASK_NS:
+        return length, max(1, int(TASK_NS / max(length * ns, 1.0)))
+    vectors = max(1, int(TASK_NS / (ns * lanes)))
+    return vectors * lanes, 1

@@ -19,6 +19,7 @@ from tetrad._src.passes.ir import (
     Branch,
     Call,
     Copy,
+    Inner,
     Kernel,
     Loop,
     Plan,
@@ -127,7 +128,10 @@ def _check_kernel(plan: Plan, kernel: Kernel, where: str) -> None:
             if not 0 <= ref < number:
                 raise IllFormed(f"{where}: entry %{number} uses %{ref}")
     count = len(kernel.entries)
-    used = [write.ref for write in kernel.writes]
+    used = [write.ref for write in kernel.writes if write.dtype is None]
+    if kernel.inner is not None:
+        used.extend(kernel.inner.refs)
+        _check_inner(plan, kernel, kernel.inner, where)
     for reduction in kernel.reductions:
         used.extend(reduction.refs)
         if reduction.axes != kernel.axes:
@@ -135,10 +139,29 @@ def _check_kernel(plan: Plan, kernel: Kernel, where: str) -> None:
     if any(not 0 <= ref < count for ref in used):
         raise IllFormed(f"{where} stores an entry that it lacks")
     for write in kernel.writes:
-        _inside(plan, kernel.space, write, where)
+        _inside(plan, kernel.space, write, where, kernel.turns)
 
 
-def _inside(plan: Plan, space: Sequence[int], access: Any, where: str) -> None:
+def _check_inner(plan: Plan, kernel: Kernel, inner: Inner, where: str) -> None:
+    for number in inner.reads:
+        _inside(plan, kernel.space, kernel.reads[number], where, kernel.turns)
+    operands = len(inner.refs) - inner.lifted
+    form = inner.form
+    if operands != form.consts + len(form.wide) and form.kind != "branch":
+        raise IllFormed(f"{where} runs its turns with {operands} operands")
+    for turn in form.turns:
+        first = len(turn.wide) - len(turn.entries)
+        for offset, entry in enumerate(turn.entries):
+            refs = entry[1:2] if entry[0] == PICK else entry[1:]
+            if any(not -inner.lifted <= ref < first + offset for ref in refs):
+                raise IllFormed(f"{where}: a turn uses what it has not computed")
+        if any(not -inner.lifted <= ref < len(turn.wide) for ref in turn.outs):
+            raise IllFormed(f"{where}: a turn gives what it has not computed")
+
+
+def _inside(
+    plan: Plan, space: Sequence[int], access: Any, where: str, turns: float = 1
+) -> None:
     """Raises if an access leaves its value, whatever its starts are."""
     size = plan.avals[access.value].size
     if len(access.strides) != len(space):
@@ -146,7 +169,10 @@ def _inside(plan: Plan, space: Sequence[int], access: Any, where: str) -> None:
     if 0 in space:
         return
     low = high = access.offset
-    for stride, extent in zip(access.strides, space):
+    walks = list(zip(access.strides, space))
+    if getattr(access, "step", 0):
+        walks.append((access.step, int(turns)))
+    for stride, extent in walks:
         reach = stride * (extent - 1)
         low, high = low + min(reach, 0), high + max(reach, 0)
     for term in access.terms:

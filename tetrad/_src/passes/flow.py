@@ -15,21 +15,35 @@ from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.jaxpr import Eqn, Jaxpr
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal
 from tetrad._src.core.op import Flow, Kind
+from tetrad._src.passes import inner
 from tetrad._src.passes.graph import (
-    CARRY,
-    CONST,
+    COUNT,
     INPUT,
     ROOT,
     VALUE,
     Machine,
     Node,
-    flow_roles,
+    Splat,
     memory_node,
     scalar_node,
 )
-from tetrad._src.passes.ir import Branch, Copy, Loop, Part, Plan, Step
+from tetrad._src.passes.inner import CARRY, CONST, flow_roles
+from tetrad._src.passes.ir import (
+    MANY,
+    Branch,
+    Copy,
+    Inner,
+    Kernel,
+    Loop,
+    Part,
+    Plan,
+    Read,
+    Scalar,
+    Step,
+    Write,
+)
 from tetrad._src.passes.pull import Puller
 from tetrad._src.passes.simplify import simplify
 
@@ -83,7 +97,11 @@ class FlowPlacer(Puller):
 
     def place_flow(self, eqn: Eqn, made: list[Node]) -> None:
         flow = eqn.op.flow
-        if flow is Flow.BRANCH:
+        avals = [x.aval for x in made[0].ins]
+        found = inner.find(eqn.op, avals, self.machine)
+        if found is not None:
+            self.place_inner(eqn, made, found)
+        elif flow is Flow.BRANCH:
             self.place_branch(eqn, made)
         elif flow is Flow.WHILE:
             self.place_while(eqn, made)
@@ -170,6 +188,76 @@ class FlowPlacer(Puller):
         inputs = [*consts, *carries, *stacked]
         loop.body, values = self.block(jaxpr, inputs, targets)
         loop.carries = list(zip(values, later))
+
+    # ---------------------------------------------------------------- inside kernels
+
+    def place_inner(self, eqn: Eqn, made: list[Node], found: inner.Found) -> None:
+        """A kernel that has the control flow inside of it."""
+        op: Any = eqn.op
+        ins = made[0].ins
+        space, rank = found.space, len(found.space)
+        kernel = Kernel(space)
+        if rank:
+            kernel.splat = ((Splat(rank), None, ()),)
+        refs = [self.enter_lifted(kernel, what) for what in found.lifted]
+        for position in found.operands:
+            x = ins[position]
+            chain = () if x.aval.shape == space else ((Splat(rank), None, ()),)
+            refs.append(self.pull(kernel, x, chain))
+        reads = []
+        for position in found.stacked:
+            x = ins[position]
+            offset, step, strides = self.slices(x.aval, space, op.reverse)
+            read = Read(x.value, x.aval.dtype, strides, offset, (), step)
+            kernel.reads.append(read)
+            reads.append(len(kernel.reads) - 1)
+        writes = []
+        carried = len(found.form.wide)
+        for number, node in enumerate(made):
+            if not node.uses:
+                writes.append(-1)
+                continue
+            aval = node.aval
+            offset, step, strides = 0, 0, aval.strides
+            if number >= carried:
+                offset, step, strides = self.slices(aval, space, op.reverse)
+            elif aval.shape != space:
+                strides = (0,) * rank
+            value = self.new_value(node)
+            write = Write(-1, value, strides, offset, (), step, aval.dtype)
+            kernel.writes.append(write)
+            writes.append(len(kernel.writes) - 1)
+        kernel.inner = Inner(
+            found.form, len(found.lifted), tuple(refs), tuple(reads),
+            tuple(writes[:carried]), tuple(writes[carried:]),
+        )
+        kernel.cost += found.cost
+        kernel.wide = kernel.wide or found.long
+        if op.flow is not Flow.BRANCH:
+            kernel.turns = float(op.length) if op.flow is Flow.SCAN else MANY
+        self.steps.append(kernel)
+
+    def enter_lifted(self, kernel: Kernel, what: Any) -> int:
+        """A literal or a count that the turns of a kernel use."""
+        rank = len(kernel.space)
+        if isinstance(what, Literal):
+            # No 64-bit register of vectors is needed for it, whatever its type is.
+            kernel.scalars.append(Scalar(-1, what.val, what.aval.dtype))
+            return kernel.enter(("scalar", len(kernel.scalars) - 1), what.aval.dtype)
+        aval = what.outs[0].aval
+        node = Node(aval, COUNT, what.op, ())
+        chain = () if aval.shape == kernel.space else ((Splat(rank), None, ()),)
+        return self.pull(kernel, node, chain)
+
+    def slices(
+        self, aval: Aval, space: tuple[int, ...], reverse: bool
+    ) -> tuple[int, int, tuple[int, ...]]:
+        """Offset, step and strides of the slices along the leading axis of an array."""
+        inside = Aval(aval.shape[1:], aval.dtype)
+        strides = inside.strides if inside.shape == space else (0,) * len(space)
+        if reverse:
+            return (aval.shape[0] - 1) * inside.size, -inside.size, strides
+        return 0, inside.size, strides
 
     # --------------------------------------------------------------------- operands
 

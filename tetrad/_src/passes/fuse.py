@@ -47,8 +47,8 @@ from tetrad._src.passes.ir import (
     Step,
     Term,
     Write,
+    is_wide,
 )
-from tetrad._src.passes.pull import is_wide
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
 STREAMS = 24  # reads and writes of one large kernel

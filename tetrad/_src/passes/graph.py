@@ -16,6 +16,8 @@ from typing import Any, Protocol
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Flow, Kind, Op
+from tetrad._src.passes import inner
+from tetrad._src.passes.inner import CARRY, flow_roles
 from tetrad._src.passes.ir import Scalar
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
@@ -407,7 +409,19 @@ class Graph:
         return [base, *self.lookups(eqn, ins[1], updates.aval.shape), updates]
 
     def need_flow(self, op: Op, ins: list[Node]) -> None:
-        """Operands that the blocks read; scalars pass by value."""
+        """Operands that the blocks read; scalars pass by value.
+
+        What a kernel can hold pulls its operands into that kernel, but for those of
+        which it reads a slice at a time.
+        """
+        found = inner.find(op, [x.aval for x in ins], self.machine)
+        if found is not None:
+            for position in found.stacked:
+                self.store(ins[position])
+            pulled = [ins[position] for position in found.operands]
+            if pulled:
+                self.limit(found.cost, pulled)
+            return
         if op.flow is Flow.BRANCH:
             self.store(ins[0])
         for position, role in enumerate(flow_roles(op, len(ins))):
@@ -536,19 +550,6 @@ def point_maps(
         free[outer] = None
     return tuple(strides), tuple(free)
 
-
-CONST, CARRY, STACKED = range(3)  # roles of the operands of control flow
-
-
-def flow_roles(op: Any, count: int) -> list[int]:
-    """What each of `count` operands is to the jaxprs that `op` runs."""
-    if op.flow is Flow.BRANCH:
-        return [CONST] * count
-    if op.flow is Flow.WHILE:
-        consts = op.cond_nconsts + op.body_nconsts
-        return [CONST] * consts + [CARRY] * (count - consts)
-    stacked = count - op.num_consts - op.num_carry
-    return [CONST] * op.num_consts + [CARRY] * op.num_carry + [STACKED] * stacked
 
 
 def _weight(x: Node) -> float:

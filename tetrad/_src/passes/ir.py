@@ -3,7 +3,7 @@
     Plan      ::= inputs Block outputs                 values are numbered; inputs first
     Block     ::= Step*
     Step      ::= Kernel | Call | Copy | Branch | Loop
-    Kernel    ::= space Entry* Write* Reduction* Scatter*
+    Kernel    ::= space Entry* Write* Reduction* Scatter* Inner?
     Entry     ::= read Read | scalar Scalar | coordinate Coordinate
                 | Op ref*                              out[i] = op(x[i], …)
                 | pick ref n                           output n of an op with several
@@ -13,6 +13,10 @@
     Write     ::= ref value strides offset Start*
     Reduction ::= Op refs axes values
     Scatter   ::= Op ref Write ref* Coordinate*        writes at computed coordinates
+    Inner     ::= Form ref* Read* Write*               control flow at every point
+    Form      ::= kind Turn*                           the jaxprs that it runs
+    Turn      ::= TurnEntry* ref*                      entries count from the operands on
+    TurnEntry ::= Op ref* | pick ref n | Form ref*
     Call      ::= name parameters Read* values         a kernel made by hand
     Copy      ::= value value                          unless both are one buffer
     Branch    ::= value Block*                         the block that the value names
@@ -76,6 +80,7 @@ class Read(NamedTuple):
     strides: Strides
     offset: int
     terms: tuple[Term, ...]
+    step: int = 0  # elements from one turn of the kernel's inner loop to the next
 
 
 class Coordinate(NamedTuple):
@@ -88,13 +93,18 @@ class Coordinate(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Entry `ref` goes to elements offset + Σ strides·i of a value."""
+    """Entry `ref` goes to elements offset + Σ strides·i of a value.
+
+    What inner control flow writes is no entry; it states its `dtype`.
+    """
 
     ref: int
     value: int
     strides: Strides
     offset: int
     terms: tuple[Term, ...]
+    step: int = 0  # elements from one turn of the kernel's inner loop to the next
+    dtype: Any = None
 
 
 class Reduction(NamedTuple):
@@ -119,6 +129,98 @@ class Scatter(NamedTuple):
     coordinates: tuple[Coordinate | None, ...]
 
 
+class Turn(NamedTuple):
+    """A jaxpr inside of a kernel, as entries.
+
+    References from 0 on are first the operands, then the entries; `~n` is number n of
+    the values that are the same in all turns (`Inner.lifted`). `wide` says of operands
+    and entries whether they differ from point to point; the others are scalars.
+    """
+
+    wide: tuple[bool, ...]
+    entries: tuple[tuple[Any, ...], ...]
+    outs: tuple[int, ...]
+
+
+class Form(NamedTuple):
+    """Control flow inside of a kernel, without its operands.
+
+    `kind` is the name of a `Flow`, or "lanes": a while whose first carry says which
+    points go on. Operands are `consts` and carries; of a branch, its index and the
+    rest. `length` refers to the number of turns of a scan. `wide` is about the results
+    that are carried, or are those of a branch.
+    """
+
+    kind: str
+    consts: int
+    wide: tuple[bool, ...]
+    length: int
+    turns: tuple[Turn, ...]
+
+
+class Inner(NamedTuple):
+    """A form with what it works on, in a kernel.
+
+    `refs` are the entries of the lifted values, then of the operands. `reads` are the
+    numbers of the kernel's reads that move with the turns, `results` and `stores` those
+    of its writes, -1 where nobody wants the result: what is carried at the end, and
+    what each turn gives.
+    """
+
+    form: Form
+    lifted: int
+    refs: tuple[int, ...]
+    reads: tuple[int, ...]
+    results: tuple[int, ...]
+    stores: tuple[int, ...]
+
+
+class Turn(NamedTuple):
+    """A jaxpr inside of a kernel, as entries.
+
+    References from 0 on are first the operands, then the entries; `~n` is number n of
+    the values that are the same in all turns (`Inner.lifted`). `wide` says of operands
+    and entries whether they differ from point to point; the others are scalars.
+    """
+
+    wide: tuple[bool, ...]
+    entries: tuple[tuple[Any, ...], ...]
+    outs: tuple[int, ...]
+
+
+class Form(NamedTuple):
+    """Control flow inside of a kernel, without its operands.
+
+    `kind` is the name of a `Flow`, or "lanes": a while whose first carry says which
+    points go on. Operands are `consts` and carries; of a branch, its index and the
+    rest. `length` refers to the number of turns of a scan. `wide` is about the results
+    that are carried, or are those of a branch.
+    """
+
+    kind: str
+    consts: int
+    wide: tuple[bool, ...]
+    length: int
+    turns: tuple[Turn, ...]
+
+
+class Inner(NamedTuple):
+    """A form with what it works on, in a kernel.
+
+    `refs` are the entries of the lifted values, then of the operands. `reads` are the
+    numbers of the kernel's reads that move with the turns, `results` and `stores` those
+    of its writes, -1 where nobody wants the result: what is carried at the end, and
+    what each turn gives.
+    """
+
+    form: Form
+    lifted: int
+    refs: tuple[int, ...]
+    reads: tuple[int, ...]
+    results: tuple[int, ...]
+    stores: tuple[int, ...]
+
+
 READ = "read"
 SCALAR = "scalar"
 COORDINATE = "coordinate"
@@ -132,6 +234,7 @@ class Kernel:
     __slots__ = (
         "space", "entries", "dtypes", "reads", "scalars", "writes", "walks", "reductions",
         "scatters", "axes", "flat", "ragged", "memo", "splat", "wide", "cost", "places",
+        "inner", "turns",
     )
 
     def __init__(self, space: Shape) -> None:
@@ -152,6 +255,12 @@ class Kernel:
         self.splat: tuple[Any, ...] = ()
         self.wide = False  # some entry has 64-bit registers
         self.cost = 0.0
+        self.inner: Inner | None = None
+        self.turns = 1.0  # of the inner loop; `cost` is that of one
+
+    def write_type(self, write: Write) -> Any:
+        """The dtype of what a write stores."""
+        return self.dtypes[write.ref] if write.dtype is None else write.dtype
 
     def enter(self, entry: tuple[Any, ...], dtype: Any) -> int:
         """Appends an entry; its number."""
@@ -239,6 +348,9 @@ class Loop:
         self.stacked: list[int] = []
 
 
+MANY = 1_000_000.0  # the turns of a loop that nobody can count beforehand
+
+
 class Part(NamedTuple):
     """What a value is that a loop moves along another one."""
 
@@ -299,3 +411,10 @@ class Plan:
         while value in self.parts:
             value = self.parts[value].whole
         return value
+
+
+def is_wide(dtype: Any) -> bool:
+    """Whether registers of this type have 64 bits."""
+    if dtype.itemsize == 8:
+        return bool(getattr(dtype, "kind", "K") != "c")
+    return bool(dtype.itemsize == 16)

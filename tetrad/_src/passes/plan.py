@@ -18,6 +18,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tetrad._src.core.avals import dense_strides
 from tetrad._src.passes.ir import POINT, Branch, Call, Copy, Kernel, Loop, Plan, Step
 
 # Bytes, first and last number, which values; or which scratch memory of a step.
@@ -310,18 +311,19 @@ def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:
     if type(step) is not Kernel or not step.writes or step.ragged or step.scatters:
         return []
     avals = plan.avals
-    dense = None
+    dense = dense_strides(step.space)
     same: dict[int, bool] = {}
     for read in step.reads:
-        if dense is None:
-            dense = step.writes[0].strides if step.writes else ()
         fits = read.strides == dense and read.offset == 0 and not read.terms
+        fits = fits and not read.step
         same[read.value] = fits and same.get(read.value, True)
     for entry in step.entries:
         if entry[0] == POINT:
             same[step.reads[entry[2]].value] = False
     pairs = []
     for write in step.writes:
+        if write.step or write.strides != dense:
+            continue
         aval = avals[write.value]
         for source, fits in same.items():
             if not fits:

@@ -31,6 +31,7 @@ from tetrad._src.passes.ir import (
     Kernel,
     Read,
     Term,
+    is_wide,
 )
 
 Strides = tuple[int, ...]
@@ -178,10 +179,3 @@ def _below(kernel: Kernel, node: Node, chain: Chain) -> list[Any]:
     if node.kind == GATHER:
         return [(x, chain) for x in node.ins[1:]]
     return [(x, splat if x.aval.ndim == 0 else chain) for x in node.ins]
-
-
-def is_wide(dtype: Any) -> bool:
-    """Whether registers of this type have 64 bits."""
-    if dtype.itemsize == 8:
-        return bool(getattr(dtype, "kind", "K") != "c")
-    return bool(dtype.itemsize == 16)

@@ -13,6 +13,8 @@ from tetrad._src.passes.ir import (
     Branch,
     Call,
     Copy,
+    Form,
+    Inner,
     Kernel,
     Loop,
     Plan,
@@ -84,6 +86,9 @@ def kernel_lines(kernel: Kernel, plan: Plan) -> list[str]:
         place = f" at {write.offset} {list(write.strides)}{_terms(write.terms)}"
         if plan.avals[write.value].shape == kernel.space and not write.terms:
             place = " dense"
+        if write.ref < 0:
+            lines.append(f"  v{write.value}{place}")
+            continue
         lines.append(f"  v{write.value}{place} = %{write.ref}")
     for reduction in kernel.reductions:
         values = " ".join(f"v{v}" for v in reduction.values)
@@ -92,7 +97,50 @@ def kernel_lines(kernel: Kernel, plan: Plan) -> list[str]:
     for scatter in kernel.scatters:
         refs = " ".join(f"%{ref}" for ref in (scatter.ref, *scatter.refs))
         lines.append(f"  v{scatter.value} = {scatter.op.name} {refs}")
+    if kernel.inner is not None:
+        lines.extend(inner_lines(kernel.inner))
     return lines
+
+
+def inner_lines(inner: Inner) -> list[str]:
+    """Control flow inside of a kernel; $n are values of a turn, !n are lifted ones."""
+    refs = inner.refs
+    lifted = " ".join(f"%{r}" for r in refs[: inner.lifted])
+    operands = " ".join(f"%{r}" for r in refs[inner.lifted :])
+    lines = [f"  {inner.form.kind} {operands} with {lifted}".rstrip()]
+    lines.extend(f"  {line}" for line in _form_lines(inner.form))
+    for number, write in enumerate(inner.results):
+        if write >= 0:
+            lines.append(f"    result {number} in write {write}")
+    for number, write in enumerate(inner.stores):
+        if write >= 0:
+            lines.append(f"    stack {number} in write {write}")
+    return lines
+
+
+def _form_lines(form: Form) -> list[str]:
+    lines = []
+    for number, turn in enumerate(form.turns):
+        lines.append(f"  turn {number}:")
+        first = len(turn.wide) - len(turn.entries)
+        for offset, entry in enumerate(turn.entries):
+            head = entry[0]
+            name = f"${first + offset}"
+            if type(head) is Form:
+                refs = " ".join(_turn_ref(r) for r in entry[1:])
+                lines.append(f"    {name} = {head.kind} {refs}")
+                lines.extend(f"    {line}" for line in _form_lines(head))
+            elif head == PICK:
+                lines.append(f"    {name} = pick {_turn_ref(entry[1])} {entry[2]}")
+            else:
+                refs = " ".join(_turn_ref(r) for r in entry[1:])
+                lines.append(f"    {name} = {op_text(head)} {refs}")
+        lines.append("    next " + " ".join(_turn_ref(r) for r in turn.outs))
+    return lines
+
+
+def _turn_ref(ref: int) -> str:
+    return f"${ref}" if ref >= 0 else f"!{~ref}"
 
 
 def op_text(op: Any) -> str:
