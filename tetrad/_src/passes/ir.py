@@ -175,52 +175,6 @@ class Inner(NamedTuple):
     stores: tuple[int, ...]
 
 
-class Turn(NamedTuple):
-    """A jaxpr inside of a kernel, as entries.
-
-    References from 0 on are first the operands, then the entries; `~n` is number n of
-    the values that are the same in all turns (`Inner.lifted`). `wide` says of operands
-    and entries whether they differ from point to point; the others are scalars.
-    """
-
-    wide: tuple[bool, ...]
-    entries: tuple[tuple[Any, ...], ...]
-    outs: tuple[int, ...]
-
-
-class Form(NamedTuple):
-    """Control flow inside of a kernel, without its operands.
-
-    `kind` is the name of a `Flow`, or "lanes": a while whose first carry says which
-    points go on. Operands are `consts` and carries; of a branch, its index and the
-    rest. `length` refers to the number of turns of a scan. `wide` is about the results
-    that are carried, or are those of a branch.
-    """
-
-    kind: str
-    consts: int
-    wide: tuple[bool, ...]
-    length: int
-    turns: tuple[Turn, ...]
-
-
-class Inner(NamedTuple):
-    """A form with what it works on, in a kernel.
-
-    `refs` are the entries of the lifted values, then of the operands. `reads` are the
-    numbers of the kernel's reads that move with the turns, `results` and `stores` those
-    of its writes, -1 where nobody wants the result: what is carried at the end, and
-    what each turn gives.
-    """
-
-    form: Form
-    lifted: int
-    refs: tuple[int, ...]
-    reads: tuple[int, ...]
-    results: tuple[int, ...]
-    stores: tuple[int, ...]
-
-
 READ = "read"
 SCALAR = "scalar"
 COORDINATE = "coordinate"
