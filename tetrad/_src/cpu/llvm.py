@@ -234,6 +234,13 @@ class Writer(Block):
         ]
         return Value(self, refs[0], x.type, *refs[1:])
 
+    def half(self, x: Value, first: int) -> Value:
+        """Half of the lanes, from lane `first` on; a single one is a scalar."""
+        count = self.lanes // 2
+        if count == 1:
+            return self.lane(x, first)
+        return self.shuffled(x, range(first, first + count))
+
     def spread(self, x: Value) -> Value:
         """A scalar in every lane."""
         if self.lanes == 1:

@@ -194,15 +194,21 @@ class _Folds:
         ]
 
     def across(self, states: list[State]) -> list[State]:
-        """All lanes of each state merged, as scalars."""
+        """All lanes of each state merged, as scalars.
+
+        Vectors are halved. Turning whole vectors around and looking at lane 0 at the end
+        is miscompiled by LLVM 22 where merging compares and selects.
+        """
         w = self.w
-        half = w.lanes // 2
-        while half:
-            order = [(lane + half) % w.lanes for lane in range(w.lanes)]
-            moved = [[w.shuffled(v, order) for v in state] for state in states]
-            states = self.merge(states, moved)
-            half //= 2
-        return [[w.lane(v, 0) for v in state] for state in states]
+        lanes = w.lanes
+        while w.lanes > 1:
+            half = w.lanes // 2
+            low = [[w.half(v, 0) for v in state] for state in states]
+            high = [[w.half(v, half) for v in state] for state in states]
+            w.lanes = half
+            states = self.merge(low, high)
+        w.lanes = lanes
+        return states
 
     def store_results(self, states: list[State], at: str, mask: Any = None) -> None:
         w = self.w
