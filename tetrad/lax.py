@@ -9,6 +9,9 @@ from tetrad._src.control.cond import cond as cond
 from tetrad._src.control.cond import switch as switch
 from tetrad._src.control.loop import fori_loop as fori_loop
 from tetrad._src.control.loop import while_loop as while_loop
+from tetrad._src.control.maps import associative_scan as associative_scan
+from tetrad._src.control.maps import map as map
+from tetrad._src.control.maps import reduce as reduce
 from tetrad._src.control.scan import scan as scan
 
 # Collectives: across the lanes of a named axis
@@ -148,7 +151,6 @@ from tetrad._src.ops.slices import unstack as unstack
 # Reductions
 from tetrad._src.ops.reduce import argmax as argmax
 from tetrad._src.ops.reduce import argmin as argmin
-from tetrad._src.ops.reduce import reduce as reduce
 from tetrad._src.ops.reduce import reduce_and as reduce_and
 from tetrad._src.ops.reduce import reduce_max as reduce_max
 from tetrad._src.ops.reduce import reduce_min as reduce_min

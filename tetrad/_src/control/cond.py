@@ -43,7 +43,7 @@ from tetrad._src.control.flow import FlowOp, chosen
 from tetrad._src.control.scan import scan_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, aval_of
-from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
+from tetrad._src.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tetrad._src.core.op import Axis, Flow, Split, Whole
 from tetrad._src.core.stage import restage
 from tetrad._src.ops.arithmetic import clamp
@@ -332,6 +332,33 @@ def selected(
 # ------------------------------------------------------------------------------- public
 
 
+def call_cond(branches: Branches, index: Any, operands: Sequence[Any]) -> list[Any]:
+    """The results of the branch that is chosen.
+
+    A result that is the same operand in all branches is that operand.
+    """
+    origins = [_origins(branch) for branch in branches]
+    same: list[Any] = []
+    for column in zip(*origins):
+        place = column[0]
+        alike = place is not None and all(p == place for p in column)
+        value = operands[place] if alike else None
+        same.append(value if isinstance(value, Value) else None)
+    changed = tuple([value is None for value in same])
+    if not all(changed):
+        branches = tuple(
+            [Jaxpr(b.ins, b.eqns, chosen(b.outs, changed), b.name) for b in branches]
+        )
+    outs = iter(cond_of(branches)(index, *operands))
+    return [next(outs) if value is None else value for value in same]
+
+
+def _origins(jaxpr: Jaxpr) -> list[int | None]:
+    """For each result, the input that it is, or None."""
+    place = {v: i for i, v in enumerate(jaxpr.ins)}
+    return [place.get(atom) if type(atom) is Var else None for atom in jaxpr.outs]
+
+
 class _Missing:
     def __repr__(self) -> str:
         return "<not given>"
@@ -506,7 +533,7 @@ def _branch(
     for (role, _), body in zip(roles[1:], staged[1:]):
         _check_alike(what, (roles[0][0], staged[0]), (role, body))
     jaxprs, consts = bodies.with_common(staged)
-    outs = cond_of(tuple([jaxprs[i] for i in order]))(index, *consts, *leaves)
+    outs = call_cond(tuple([jaxprs[i] for i in order]), index, [*consts, *leaves])
     return staged[0].out_tree.unflatten(outs)
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from tetrad._src.control.call import Mask, axis_names
 from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import Value
 from tetrad._src.core.jaxpr import Jaxpr, Var
 from tetrad._src.core.op import Flow
 from tetrad._src.ops.families import Call
@@ -116,3 +117,8 @@ def same_types(one: Sequence[Aval], other: Sequence[Aval]) -> bool:
 
 def described(avals: Sequence[Aval]) -> str:
     return f"({', '.join([a.long_name() for a in avals])})"
+
+
+def unchanged(ins: Sequence[Any], outs: Sequence[Any], init: Sequence[Any]) -> Mask:
+    """Which parts of a carry no step changes; their start is an array."""
+    return tuple([a is b and isinstance(x, Value) for a, b, x in zip(ins, outs, init)])

@@ -14,7 +14,7 @@ Read `While`, the functions behind its rules, then the public functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,9 +37,10 @@ from tetrad._src.control.flow import (
     made,
     permuted,
     same_types,
+    unchanged,
     with_unused,
 )
-from tetrad._src.control.scan import scan_of, unrolled
+from tetrad._src.control.scan import call_scan, scan_of, unrolled
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, aval_of
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var, dce, eval_jaxpr
@@ -75,6 +76,7 @@ class While(FlowOp):
 
     name = "while"
     flow = Flow.WHILE
+    by_lane: ClassVar[bool] = False
 
     def jaxprs(self) -> tuple[Jaxpr, ...]:
         return self.cond_jaxpr, self.body_jaxpr
@@ -136,6 +138,17 @@ class While(FlowOp):
         while bool(eval_jaxpr(self.cond_jaxpr, [*cond_consts, *carry])[0]):
             carry = eval_jaxpr(self.body_jaxpr, [*body_consts, *carry])
         return list(carry)
+
+
+class LaneWhile(While):
+    """A loop of many lanes that goes on while some lane does.
+
+    The condition is `reduce_or` of the first carry, which says of every lane whether it
+    goes on. Steps leave the carry of the other lanes as it is, so a machine need not
+    let them wait for each other.
+    """
+
+    by_lane = True
 
 
 def while_of(
@@ -260,12 +273,14 @@ def _together(cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int) ->
         return [*eval_jaxpr(cond, [*cond_consts, *carry]), *carry]
 
     avals = [*cond.in_avals[:cond_nconsts], *body.in_avals[:body_nconsts]]
-    return while_of(
+    found: While = made(
         restage(test, [lanes, *carry_avals], cond.name),
+        LaneWhile,
         0,
         restage(step, [*avals, lanes, *carry_avals], body.name),
         consts,
     )
+    return found
 
 
 def _where(going: Any, new: Any, old: Any) -> Any:
@@ -384,8 +399,9 @@ def _dce(loop: While, used: Mask) -> tuple[While, Mask, Mask]:
         *[loop.cond_nconsts + i for i in kept_carry],
     )
     test, _ = dce(cond, (True,))
-    op = while_of(
+    op: While = made(
         permuted(test, cond_in),
+        type(loop),
         cond_consts.count(True),
         smaller,
         body_consts.count(True),
@@ -394,6 +410,38 @@ def _dce(loop: While, used: Mask) -> tuple[While, Mask, Mask]:
 
 
 # ------------------------------------------------------------------------------- public
+
+
+def call_while(
+    test: Jaxpr,
+    test_consts: Sequence[Any],
+    body: Jaxpr,
+    body_consts: Sequence[Any],
+    init: Sequence[Any],
+) -> list[Any]:
+    """The last carry, from a loop as small as it can be.
+
+    What no step changes and the condition does not read is closed over instead.
+    """
+    const_vars, carry_vars = cut(body.ins, len(body_consts))
+    test_vars, tested_vars = cut(test.ins, len(test_consts))
+    read = {atom for eqn in test.eqns for atom in eqn.ins}.union(test.outs)
+    fixed = unchanged(carry_vars, body.outs, init)
+    fixed = tuple([f and v not in read for f, v in zip(fixed, tested_vars)])
+    if any(fixed):
+        moving = tuple([not f for f in fixed])
+        body = Jaxpr(
+            [*const_vars, *chosen(carry_vars, fixed), *chosen(carry_vars, moving)],
+            body.eqns,
+            chosen(body.outs, moving),
+            body.name,
+        )
+        body_consts = [*body_consts, *chosen(init, fixed)]
+        tested = [*test_vars, *chosen(tested_vars, moving)]
+        test = Jaxpr(tested, test.eqns, test.outs, test.name)
+    op = while_of(test, len(test_consts), body, len(body_consts))
+    last = iter(op(*test_consts, *body_consts, *chosen(init, fixed, False)))
+    return [x if f else next(last) for x, f in zip(init, fixed)]
 
 
 def while_loop(
@@ -445,8 +493,7 @@ def while_loop(
     bodies.check_carry(
         "while_loop", body_fun, "body_fun", "init_val", in_tree, avals, body
     )
-    op = while_of(test.jaxpr, len(test.consts), body.jaxpr, len(body.consts))
-    outs = op(*test.consts, *body.consts, *leaves)
+    outs = call_while(test.jaxpr, test.consts, body.jaxpr, body.consts, leaves)
     result: Carry = in_tree.unflatten(outs)
     return result
 
@@ -613,8 +660,7 @@ def _counted(
     )
     consts = steps.body.consts
     times = unrolled("fori_loop", 1 if unroll is None else unroll, count)
-    op = scan_of(jaxpr, count, False, len(consts), 1 + len(steps.leaves), times)
-    outs = op(*consts, first, *steps.leaves)
+    outs = call_scan(jaxpr, consts, [first, *steps.leaves], (), count, unroll=times)
     return steps.in_tree.unflatten(outs[1:])
 
 
@@ -635,5 +681,5 @@ def _bounded(bounds: Sequence[Any], body_fun: Any, init_val: Any) -> Any:
     state = [Var(a) for a in (index, limit, *[aval_of(x) for x in steps.leaves])]
     going = Var(Aval((), BOOL))
     test = Jaxpr(state, [Eqn(LT, state[:2], [going], where())], [going])
-    outs = while_of(test, 0, jaxpr, len(consts))(*consts, *bounds, *steps.leaves)
+    outs = call_while(test, (), jaxpr, consts, [*bounds, *steps.leaves])
     return steps.in_tree.unflatten(outs[2:])

@@ -31,10 +31,11 @@ from tetrad._src.control.flow import (
     made,
     permuted,
     same_types,
+    unchanged,
 )
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, aval_of
-from tetrad._src.core.jaxpr import Jaxpr, dce, eval_jaxpr
+from tetrad._src.core.jaxpr import Jaxpr, Var, dce, eval_jaxpr
 from tetrad._src.core.op import Axis, Flow, Linear, Split, Whole
 from tetrad._src.core.stage import restage
 from tetrad._src.ops.slices import concatenate, index_in_dim
@@ -451,6 +452,48 @@ def _dce(scan: Scan, used: Mask) -> tuple[Scan, Mask, Mask]:
 # ------------------------------------------------------------------------------- public
 
 
+def call_scan(
+    jaxpr: Jaxpr,
+    consts: Sequence[Any],
+    init: Sequence[Any],
+    xs: Sequence[Any],
+    length: int,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> list[Any]:
+    """The last carry and the ys, from a loop as small as it can be.
+
+    A carry that no step changes is closed over instead; a y that is an x is that array.
+    """
+    const_vars, carry_vars, x_vars = cut(jaxpr.ins, len(consts), len(init))
+    carry_outs, y_outs = cut(jaxpr.outs, len(init))
+    fixed = unchanged(carry_vars, carry_outs, init)
+    arrays = {v: x for v, x in zip(x_vars, xs) if isinstance(x, Value)}
+    passed = tuple([type(y) is Var and y in arrays for y in y_outs])
+    moving = tuple([not f for f in fixed])
+    if any(fixed) or any(passed):
+        jaxpr = Jaxpr(
+            [
+                *const_vars,
+                *chosen(carry_vars, fixed),
+                *chosen(carry_vars, moving),
+                *x_vars,
+            ],
+            jaxpr.eqns,
+            [*chosen(carry_outs, moving), *chosen(y_outs, passed, False)],
+            jaxpr.name,
+        )
+    closed = [*consts, *chosen(init, fixed)]
+    start = chosen(init, moving)
+    op = scan_of(jaxpr, length, reverse, len(closed), len(start), unroll)
+    last, ys = cut(op(*closed, *start, *xs), len(start))
+    new, rest = iter(last), iter(ys)
+    return [
+        *[x if f else next(new) for x, f in zip(init, fixed)],
+        *[arrays[y] if p else next(rest) for y, p in zip(y_outs, passed)],
+    ]
+
+
 def scan(
     f: Callable[[Carry, X], tuple[Carry, Y]],
     init: Carry,
@@ -494,25 +537,38 @@ def scan(
     >>> int(total), sums.tolist()
     (6, [1, 3, 6])
     """
-    result: tuple[Carry, Y]
-    bodies.check_function("scan", "f", f)
     if _split_transpose:
         raise NotImplementedError(
             "lax.scan(_split_transpose=True) is not available: leave it out, the result"
             " is the same"
         )
-    init_leaves, init_tree = bodies.flat_values("scan", "init", init)
-    x_leaves, x_tree = bodies.flat_values("scan", "xs", xs)
-    steps = _steps(length, x_leaves, x_tree)
-    times = unrolled("scan", unroll, steps)
+    result: tuple[Carry, Y]
+    result = looped("scan", f, init, xs, length, bool(reverse), unroll)
+    return result
+
+
+def looped(
+    what: str,
+    f: Any,
+    init: Any,
+    xs: Any,
+    length: Any = None,
+    reverse: bool = False,
+    unroll: Any = 1,
+) -> Any:
+    """`scan`, under the name of the public function `what`."""
+    bodies.check_function(what, "f", f)
+    init_leaves, init_tree = bodies.flat_values(what, "init", init)
+    x_leaves, x_tree = bodies.flat_values(what, "xs", xs)
+    steps = _steps(what, length, x_leaves, x_tree)
+    times = unrolled(what, unroll, steps)
     if config.jax_disable_jit:
-        result = _by_python(f, init, x_leaves, x_tree, steps, bool(reverse))
-        return result
+        return _by_python(f, init, x_leaves, x_tree, steps, reverse)
     x_avals = [aval_of(x).drop((0,)) for x in x_leaves]
 
     def trace(avals: Sequence[Aval]) -> tuple[bodies.Body, Sequence[Aval] | None]:
         body = bodies.staged(
-            "scan", "f", f, (init_tree, x_tree), (*avals, *x_avals), _check_pair(f)
+            what, "f", f, (init_tree, x_tree), (*avals, *x_avals), _check_pair(f)
         )
         out_tree = body.out_tree.children()[0]
         if out_tree != init_tree:
@@ -521,13 +577,12 @@ def scan(
 
     init_leaves, body = bodies.settled(init_leaves, trace)
     carry_tree = body.out_tree.children()[0]
-    count = carry_tree.num_leaves
     ins = [aval_of(x) for x in init_leaves]
-    bodies.check_carry("scan", f, "f", "init", init_tree, ins, body, carry_tree)
-    op = scan_of(body.jaxpr, steps, bool(reverse), len(body.consts), count, times)
-    results = op(*body.consts, *init_leaves, *x_leaves)
-    result = body.out_tree.unflatten(results)
-    return result
+    bodies.check_carry(what, f, "f", "init", init_tree, ins, body, carry_tree)
+    results = call_scan(
+        body.jaxpr, body.consts, init_leaves, x_leaves, steps, reverse, times
+    )
+    return body.out_tree.unflatten(results)
 
 
 def _check_pair(f: Any) -> Callable[[Any], None]:
@@ -548,23 +603,23 @@ def _check_pair(f: Any) -> Callable[[Any], None]:
     return check
 
 
-def _steps(length: Any, leaves: Sequence[Any], treedef: Any) -> int:
+def _steps(what: str, length: Any, leaves: Sequence[Any], treedef: Any) -> int:
     """The number of steps, from the arrays or from `length`."""
     lengths = []
     for i, x in enumerate(leaves):
         aval = aval_of(x)
         if not aval.shape:
             raise ValueError(
-                f"lax.scan: xs{bodies.path_text(treedef, i)} is {aval.long_name()}, which"
+                f"lax.{what}: xs{bodies.path_text(treedef, i)} is {aval.long_name()}, which"
                 " has no leading axis to scan over. Give what is the same in every step"
                 " to the function itself, or to the carry."
             )
         lengths.append(aval.shape[0])
-    given = None if length is None else _whole("scan", "length", length)
+    given = None if length is None else _whole(what, "length", length)
     if not lengths:
         if given is None:
             raise ValueError(
-                "lax.scan: xs holds no array and length is not given, so the number of"
+                f"lax.{what}: xs holds no array and length is not given, so the number of"
                 " steps is not known. Write scan(f, init, length=n)."
             )
         return given
@@ -577,7 +632,7 @@ def _steps(length: Any, leaves: Sequence[Any], treedef: Any) -> int:
             rows.append((name, str(aval_of(x).shape), str(n), note))
         why = "have one length" if given is None else f"have length={given}"
         raise ValueError(
-            f"lax.scan: the arrays to scan over must {why}.\n{bodies.table(rows)}"
+            f"lax.{what}: the arrays to scan over must {why}.\n{bodies.table(rows)}"
         )
     return expected
 

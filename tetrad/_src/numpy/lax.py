@@ -117,7 +117,6 @@ from tetrad._src.ops.shape import squeeze as squeeze
 from tetrad._src.ops.shape import transpose as transpose
 from tetrad._src.ops.reduce import argmax as argmax
 from tetrad._src.ops.reduce import argmin as argmin
-from tetrad._src.ops.reduce import reduce as reduce
 from tetrad._src.ops.reduce import reduce_and as reduce_and
 from tetrad._src.ops.reduce import reduce_max as reduce_max
 from tetrad._src.ops.reduce import reduce_min as reduce_min

@@ -6,7 +6,7 @@ axes. `reduce_sum` stands in shape.py, as the transpose of `broadcast_in_dim`.
 Each class states the fold for the CPU in four steps (`initial`, `step`, `merge`,
 `finish`), so that the machine may cut the axes into pieces and merge the states in any
 order. Read `FoldReduce` first, then the folds, the argument reductions, and last
-`reduce`, which recognises a fold in a Python function.
+`fold_of`, which recognises a fold in a function of two scalars.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
-from tetrad._src.core.stage import stage
+from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.ops import elementwise
 from tetrad._src.ops.convert import canonical, convert_element_type
 from tetrad._src.ops.elementwise import add, div, eq, mul
-from tetrad._src.ops.families import Operand, Reduce, check_operand
+from tetrad._src.ops.families import Operand, Reduce, Shape, check_operand
 from tetrad._src.ops.shape import (
     broadcast_in_dim,
     check_axes,
@@ -458,49 +458,24 @@ _FOLDS: dict[str, Any] = {
 }
 
 
-def reduce(
-    operands: Operand,
-    init_values: Operand,
-    computation: Callable[[Any, Any], Any],
-    dimensions: Sequence[int],
+def fold_of(
+    computation: Jaxpr, consts: int, x: Operand, init: Operand, axes: Shape
 ) -> Any:
-    """Folds `dimensions` of an array with a function: out[i] = init ∘ x[i, 0] ∘ x[i, 1]….
+    """`x` folded by a jaxpr of two scalars, if an operation does that; else None.
 
-    `computation(x, y)` must be one of the combiners `lax.add`, `mul`, `max`, `min`,
-    `bitwise_and`, `bitwise_or`, `bitwise_xor` or a function that computes one of them;
-    other functions, and several operands at once, raise NotImplementedError.
-    Source: https://openxla.org/stablehlo/spec#reduce
-
-    >>> from tetrad import lax
-    >>> import tetrad.numpy as jnp
-    >>> lax.reduce(jnp.array([1, 2, 3]), 0, lax.add, (0,))
-    Array(6, dtype=int32)
+    `consts` counts the closed-over values of `computation`. `init` has the dtype of `x`.
     """
-    if isinstance(operands, (list, tuple, dict)):
-        raise NotImplementedError(
-            "lax.reduce of several operands at once is not available; use lax.argmax,"
-            " lax.argmin, or one lax.reduce for each operand"
-        )
-    x = check_operand(operands, "reduce")
-    init = check_operand(init_values, "reduce", 1)
-    aval = aval_of(x)
-    if aval_of(init).shape != ():
-        raise ValueError(
-            f"lax.reduce: init_values must be a scalar, got {aval_of(init).long_name()}"
-        )
-    name = _combiner(computation, aval.update(shape=()))
+    name = _combiner(computation) if not consts else None
+    if name is None:
+        return None
     fold, identity, combine = _FOLDS[name]
-    out = fold(x, dimensions)
-    if isinstance(init, Value):
-        init = convert_element_type(init, aval.dtype)
-    else:
-        init = np.asarray(init).astype(aval.dtype)[()]
+    out = fold(x, axes)
+    if not isinstance(init, Value):
         if identity is None:
-            identity = _IDENTITIES[name](dtypes.short_name(aval.dtype))
-        if init == np.asarray(identity).astype(aval.dtype):
+            identity = _IDENTITIES[name](dtypes.short_name(aval_of(x).dtype))
+        if init == np.asarray(identity).astype(aval_of(x).dtype):
             return out
-    shape = aval_of(out).shape
-    return combine(broadcast_in_dim(init, shape, ()), out)
+    return combine(broadcast_in_dim(init, aval_of(out).shape, ()), out)
 
 
 _IDENTITIES: dict[str, Callable[[str], Any]] = {
@@ -510,18 +485,12 @@ _IDENTITIES: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _combiner(computation: Callable[[Any, Any], Any], scalar: Aval) -> str:
-    """The name of the operation that `computation` applies to its two arguments."""
-    jaxpr, consts = stage(lambda x, y: [computation(x, y)], [scalar, scalar])
-    if not consts and len(jaxpr.eqns) == 1:
-        (eqn,) = jaxpr.eqns
-        once = jaxpr.outs == list(eqn.outs) and set(eqn.ins) == set(jaxpr.ins)
-        if once and len(eqn.ins) == 2 and eqn.op.name in _FOLDS:
-            return eqn.op.name
-    name = getattr(computation, "__name__", repr(computation))
-    raise NotImplementedError(
-        f"lax.reduce with the computation {name} is not available: it must be one of"
-        " lax.add, lax.mul, lax.max, lax.min, lax.bitwise_and, lax.bitwise_or and"
-        " lax.bitwise_xor. For others, use lax.associative_scan or lax.fori_loop."
-    )
-
+def _combiner(jaxpr: Jaxpr) -> str | None:
+    """The name of the one operation that a jaxpr applies to its two inputs."""
+    if len(jaxpr.eqns) != 1:
+        return None
+    (eqn,) = jaxpr.eqns
+    once = jaxpr.outs == list(eqn.outs) and set(eqn.ins) == set(jaxpr.ins)
+    if once and len(eqn.ins) == 2 and eqn.op.name in _FOLDS:
+        return eqn.op.name
+    return None
