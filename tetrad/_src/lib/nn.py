@@ -414,7 +414,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     classes = create.arange(num_classes, dtype=x.dtype)
     along = [1] * rank
     along[axis] = num_classes
-    return (column == shape.reshape(classes, tuple(along))).astype(dtype)
+    hit: Any = logic.equal(column, shape.reshape(classes, tuple(along)))
+    return hit.astype(dtype)
 
 
 tanh = transcendental.tanh
