@@ -42,6 +42,8 @@ class Flow(enum.Enum):
     WHILE   operands (*cond_consts, *body_consts, *init), jaxprs (cond, body), fields
             `cond_nconsts` and `body_nconsts`: while cond(*cond_consts, *carry) gives
             true, carry = body(*body_consts, *carry); the results are the last carry.
+            If `by_lane`, the condition is whether any element of the first carry is
+            true, and the body leaves as they are the lanes whose element is false.
     SCAN    operands (*consts, *init, *xs), jaxprs (body,), fields `length`, `reverse`,
             `num_consts`, `num_carry`: for each i, from the end if `reverse`,
             (*carry, *y) = body(*consts, *carry, *x[i]); the results are the last carry,
