@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tetrad._src.cpu import engine
+from tetrad._src.cpu import engine, pool
 
 PREFIX = "scipy_"
 PACKAGE = "scipy_openblas32"
@@ -47,6 +47,8 @@ GEMM_WORDS = (
     "batch",
     "axis",
 )
+CHUNK_BITS = 26  # chunks of 2^26 multiplications are long enough to share
+LOWEST = 64  # rows of a chunk, or half of all
 SMALL = 8  # products up to this in every extent are computed without OpenBLAS
 INT_LIMIT = 2**31 - 1  # extents and leading dimensions must not exceed this
 
@@ -170,10 +172,11 @@ class GemmPlan(NamedTuple):
 
 
 def plan_gemm(m: int, n: int, k: int, batch: int = 1) -> GemmPlan:
-    """Split a product; a function of the extents alone.
+    """Split a product; a function of the extents and the machine, not of the threads.
 
     Every chunk packs the matrix that is not split again, so the longer axis is split,
-    into few and tall chunks, and products too small to share are one chunk.
+    into few chunks, each of which may keep a processor busy; products too small to
+    share are one chunk.
     """
     axis = 1 if n > m else 0
     extent = max(m, n)
@@ -182,10 +185,16 @@ def plan_gemm(m: int, n: int, k: int, batch: int = 1) -> GemmPlan:
         # whole matrices, a million multiplications or so at a time
         together = (1 << 20) // max(work, 1)
         return GemmPlan(axis, extent * batch, extent * max(together, 1))
-    parts = min(work >> 20, 32)
-    rows = max(_ceil(extent, parts), min(_ceil(extent, 2), 256))
+    parts = min(max(work >> CHUNK_BITS, 2), _pieces())
+    rows = max(_ceil(extent, parts), min(_ceil(extent, 2), LOWEST))
     rows = min(_ceil(rows, 16) * 16, extent)
     return GemmPlan(axis, extent * batch, rows)
+
+
+@functools.cache
+def _pieces() -> int:
+    """Pieces of one product: enough to even out what else the processors do."""
+    return max(2, 2 * pool.processors())
 
 
 def _ceil(value: int, divisor: int) -> int:

@@ -89,7 +89,7 @@ class Native:
 
     def _set_spins(self) -> None:
         # A thread that spins must not keep another from running.
-        spare = self.num_threads <= _processors() and _processors() > 1
+        spare = self.num_threads <= processors() and processors() > 1
         self._set("WORKER_SPIN", WORKER_SPIN if spare else 0)
         self._set("CALLER_SPIN", CALLER_SPIN if spare else 0)
         self._set("STREAM_SPIN", STREAM_SPIN if spare else 0)
@@ -331,10 +331,10 @@ def default_threads() -> int:
             if not text.isdigit() or int(text) < 1:
                 raise ValueError(f"{variable} must be a positive number, not {text!r}")
             return min(int(text), native_pool.MAX_WORKERS)
-    return max(1, min(_processors(), native_pool.MAX_WORKERS))
+    return max(1, min(processors(), native_pool.MAX_WORKERS))
 
 
-def _processors() -> int:
+def processors() -> int:
     """Processors this process may use: its affinity, bounded by its cgroup's quota."""
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
