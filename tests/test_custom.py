@@ -155,7 +155,7 @@ CUSTOM_MISTAKES = {
             g.defvjp(lambda x: (x, None), lambda r, ct: (jnp.ones(3),)),
             jax.grad(g)(1.0),
         ),
-        TypeError,
+        ValueError,
         r"argument is float32\[\], but its cotangent is float32\[3\]",
     ),
     "no pair": (

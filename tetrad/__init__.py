@@ -8,6 +8,8 @@ needs to change.
 
 from tetrad._src import wiring as _wiring  # fills the ports; must come first
 
+from tetrad import custom_batching as custom_batching
+from tetrad import custom_derivatives as custom_derivatives
 from tetrad import dlpack as dlpack
 from tetrad import dtypes as dtypes
 from tetrad import errors as errors
@@ -91,6 +93,8 @@ DeviceArray = Array
 
 # An exception that leaves a public function loses the frames of our inside.
 for _module in (
+    custom_batching,
+    custom_derivatives,
     dlpack,
     flatten_util,
     lax,

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tetrad._src.api.derivatives import (
     GradOptions,
     active_values,
@@ -32,6 +34,7 @@ from tetrad._src.transforms.linearize import linearize_flat
 from tetrad._src.transforms.transpose import transpose_tape
 from tetrad._src.transforms.vmap import move_mapped, vmap_flat
 from tetrad._src.util import frames, tree
+from tetrad._src.util.dtypes import float0
 
 Fun = Callable[..., Any]
 
@@ -194,26 +197,23 @@ def jacrev(
 ) -> Fun:
     """The Jacobian of `fun` row by row, by reverse differentiation; see `jacfwd`.
 
-    Best if results have fewer elements than arguments.
+    Best if results have fewer elements than arguments. With `allow_int` arguments may be
+    integers; their Jacobians have dtype float0.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> jax.jacrev(lambda x: x ** 2)(jnp.array([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
     check_callable(fun, "jacrev")
-    if allow_int:
-        raise NotImplementedError(
-            "jacrev(allow_int=True) is not available: choose the arguments that are"
-            " floats with argnums"
-        )
     numbers = argument_numbers(argnums, "jacrev: argnums")
     several = isinstance(argnums, (tuple, list))
-    options = GradOptions("jacrev", fun, has_aux, holomorphic, False)
+    options = GradOptions("jacrev", fun, has_aux, holomorphic, allow_int)
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = _Call(options, numbers, args, kwargs)
-        in_avals = [v.aval for v in call.values]
-        outs, tape = linearize_flat(call.flat, call.values, [True] * len(call.values))
+        live = [v.aval.inexact for v in call.values]
+        in_avals = [v.aval for v, on in zip(call.values, live) if on]
+        outs, tape = linearize_flat(call.flat, call.values, live)
         count = call.count
         out_avals = call.check_results(outs[:count])
         directions, total = _basis(out_avals)
@@ -224,10 +224,16 @@ def jacrev(
             return [zeros(a) if f is None else f for a, f in zip(in_avals, found)]
 
         rows, places = vmap_flat(pull, axis, directions, [0] * len(directions))
-        by_argument = [
-            _pieces(move_mapped(axis, row, at, 0), out_avals, last=False)
-            for row, at in zip(rows, places)
-        ]
+        found = iter(zip(rows, places))
+        by_argument: list[list[Any]] = []
+        for value, on in zip(call.values, live):
+            if on:
+                row, at = next(found)
+                stacked = move_mapped(axis, row, at, 0)
+                by_argument.append(_pieces(stacked, out_avals, last=False))
+            else:
+                shapes = [(*out.shape, *value.aval.shape) for out in out_avals]
+                by_argument.append([np.zeros(shape, float0) for shape in shapes])
         results = []
         for i in range(count):
             row = call.in_tree.unflatten([pieces[i] for pieces in by_argument])

@@ -16,6 +16,7 @@ from tetrad._src.control.call import Jit
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.text import jaxpr_text
+from tetrad._src.core.rewrite import lift_arrays
 from tetrad._src.runtime.device import default_placement
 from tetrad._src.util import frames, tree
 
@@ -134,7 +135,7 @@ class Lowered(Stage):
             return jaxpr_text(self.op.jaxpr, len(self.consts))
         if dialect == "stablehlo":
             emitter = importlib.import_module("tetrad._src.hlo.emit")
-            return str(emitter.emit(self.op.jaxpr))
+            return str(emitter.emit(lift_arrays(self.op.jaxpr)[0]))
         raise NotImplementedError(
             f"as_text(dialect={dialect!r}) is not available; there are 'jaxpr' and"
             " 'stablehlo'"
@@ -160,7 +161,7 @@ class Compiled(Stage):
         placements = [getattr(c, "placement", None) for c in self.consts]
         held = [p for p in placements if p is not None]
         device = (held[0] if held else default_placement()).device
-        jaxpr = self.op.jaxpr
+        jaxpr = lift_arrays(self.op.jaxpr)[0]
         self.executable = device.backend.compile(jaxpr, (False,) * len(jaxpr.ins))
 
     @frames.hide_frames

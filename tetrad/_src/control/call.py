@@ -86,6 +86,11 @@ class JaxprCall(Call):
             found = jaxpr.memo[key] = type(self)(jaxpr, *key[1:])
         return found
 
+    def lift(
+        self, jaxprs: Sequence[Jaxpr], count: int
+    ) -> tuple[JaxprCall, tuple[int, ...]]:
+        return self.like(jaxprs[0]), (0,)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         jaxpr, mask = jvp_jaxpr(self.jaxpr, nonzero_mask(tangents))
         live = [t for t in tangents if t is not None]
@@ -171,6 +176,12 @@ class Jit(JaxprCall):
 
     def like(self, jaxpr: Jaxpr) -> JaxprCall:
         return jit_of(jaxpr)
+
+    def lift(
+        self, jaxprs: Sequence[Jaxpr], count: int
+    ) -> tuple[JaxprCall, tuple[int, ...]]:
+        donated = (False,) * count + self.donated if any(self.donated) else ()
+        return Jit(jaxprs[0], donated), (0,)
 
     @property
     def params(self) -> dict[str, Any]:

@@ -75,6 +75,11 @@ class Cond(FlowOp):
             raise TypeError(f"cond takes an index int32[], got {index.long_name()}")
         return branch_types(self.branches, args)
 
+    def lift(
+        self, jaxprs: Sequence[Jaxpr], count: int
+    ) -> tuple[Cond, tuple[int, ...]]:
+        return cond_of(tuple(jaxprs)), (1,)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         branches, mask = jvp_branches(self.branches, nonzero_mask(tangents[1:]))
         live = [t for t in tangents if t is not None]
@@ -164,6 +169,11 @@ class LaneCond(FlowOp):
     def like(self, branches: Branches, mapped: Mask) -> LaneCond:
         found: LaneCond = _lane_cond_of(branches[0], branches[1:], self.size, mapped)
         return found
+
+    def lift(
+        self, jaxprs: Sequence[Jaxpr], count: int
+    ) -> tuple[LaneCond, tuple[int, ...]]:
+        return self.like(tuple(jaxprs), (False,) * count + self.mapped), (1,)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         nonzero = nonzero_mask(tangents[1:])

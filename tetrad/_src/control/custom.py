@@ -13,19 +13,30 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from tetrad._src.control.custom_ops import CustomJvp, CustomVjp, JvpRule, VjpRules
 from tetrad._src.control.signature import Arguments, argument_numbers, name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of, base_trace
-from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.control.symbolic import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    is_zero,
+    tangent_aval,
+    zero_from_primal,
+)
 from tetrad._src.ops.arithmetic import add
+from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.transforms.jvp import instantiate
 from tetrad._src.util import tree
-from tetrad._src.util.dtypes import float0
 
 Result = TypeVar("Result")
+
+
+def forwarded(custom: Any, name: str) -> Any:
+    """A method that states a rule, of the function inside `custom`, itself a custom one."""
+    if name in ("def_vmap", "defjvp", "defjvps", "defvjp"):
+        return getattr(custom.fun, name)
+    raise AttributeError(f"{custom!r} has no attribute {name!r}")
 
 
 class _Custom(Generic[Result]):
@@ -37,7 +48,7 @@ class _Custom(Generic[Result]):
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
-        functools.update_wrapper(self, fun)  # type: ignore[arg-type]
+        functools.update_wrapper(self, fun, updated=())  # type: ignore[arg-type]
         self.fun = fun
         self.arguments = Arguments(fun)
         numbers = list(argument_numbers(nondiff_argnums, "nondiff_argnums"))
@@ -59,6 +70,9 @@ class _Custom(Generic[Result]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} function {name_of(self.fun)}>"
+
+    def __getattr__(self, name: str) -> Any:
+        return forwarded(self, name)
 
     def taken_apart(
         self, args: Sequence[Any]
@@ -89,11 +103,12 @@ class _Custom(Generic[Result]):
 class _Trees:
     """Structures that become known when a function has run."""
 
-    __slots__ = ("out", "residuals", "avals")
+    __slots__ = ("avals", "out", "out_avals", "residuals")
 
     out: Any
     residuals: Any
     avals: list[Aval]
+    out_avals: list[Aval]
 
 
 class custom_jvp(_Custom[Result]):
@@ -119,17 +134,18 @@ class custom_jvp(_Custom[Result]):
     """
 
     rule: Callable[..., Any] | None = None
+    symbolic_zeros = False
 
     def defjvp(
         self, jvp: Callable[..., Any], symbolic_zeros: bool = False
     ) -> Callable[..., Any]:
-        """Sets the rule `jvp(*nondiff, primals, tangents) -> (result, its tangent)`."""
-        if symbolic_zeros:
-            raise NotImplementedError(
-                "defjvp(symbolic_zeros=True) is not available: leave it out and compute"
-                " with tangents that are zero"
-            )
+        """Sets the rule `jvp(*nondiff, primals, tangents) -> (result, its tangent)`.
+
+        With `symbolic_zeros`, tangents that are zero are `SymbolicZero` objects, and
+        the rule may return such.
+        """
         self.rule = jvp
+        self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -153,6 +169,7 @@ class custom_jvp(_Custom[Result]):
             return ans, total
 
         self.rule = rule
+        self.symbolic_zeros = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Result:
         if self.rule is None:
@@ -166,6 +183,7 @@ class custom_jvp(_Custom[Result]):
         static, others, together = self.taken_apart(args)
         leaves, in_tree = tree.flatten(tuple(others))
         trees = _Trees()
+        symbolic = self.symbolic_zeros
 
         def flat_fun(*values: Any) -> list[Any]:
             out = self.fun(*together(in_tree.unflatten(values)))
@@ -176,12 +194,12 @@ class custom_jvp(_Custom[Result]):
             result = self.rule(  # type: ignore[misc]
                 *static,
                 in_tree.unflatten(primals),
-                in_tree.unflatten(_user_tangents(primals, tangents)),
+                in_tree.unflatten(_user_tangents(primals, tangents, symbolic)),
             )
             outs, found, trees.out = self.checked(result)
             return outs, found
 
-        rule = JvpRule(self.fun, self.rule, flat_rule)
+        rule = JvpRule(self.fun, self.rule, flat_rule, symbolic)
         outs = CustomJvp(flat_fun, rule)(*leaves)
         result: Result = trees.out.unflatten(outs)
         return result
@@ -205,10 +223,12 @@ class custom_jvp(_Custom[Result]):
         return outs, found, out_tree
 
 
-def _user_tangents(primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Tangents as a rule sees them: zeros are values, integers have float0."""
+def _user_tangents(
+    primals: Sequence[Any], tangents: Sequence[Any], symbolic: bool
+) -> list[Any]:
+    """Tangents as a rule sees them: zeros are values or symbols, integers have float0."""
     return [
-        instantiate(p, t) if aval_of(p).inexact else np.zeros(aval_of(p).shape, float0)
+        zero_from_primal(p, symbolic) if t is None else t
         for p, t in zip(primals, tangents)
     ]
 
@@ -216,9 +236,7 @@ def _user_tangents(primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]
 def _fitting_tangent(name: str, out: Any, tangent: Any) -> Any:
     """The tangent in the dtype of the result; TypeError if it cannot be one."""
     aval = aval_of(out)
-    if not aval.inexact:
-        return None
-    if isinstance(tangent, np.ndarray) and tangent.dtype == float0:
+    if not aval.inexact or is_zero(tangent):
         return None
     got = aval_of(tangent)
     if got.shape == aval.shape and got.dtype == aval.dtype:
@@ -252,6 +270,8 @@ class custom_vjp(_Custom[Result]):
 
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any]
+    symbolic_zeros = False
+    optimize_remat = False
 
     def defvjp(
         self,
@@ -262,14 +282,16 @@ class custom_vjp(_Custom[Result]):
     ) -> None:
         """Sets `fwd(*args) -> (result, residuals)` and
         `bwd(*nondiff, residuals, cotangent) -> tuple of cotangents`, None for zero.
+
+        With `symbolic_zeros`, `fwd` takes `CustomVJPPrimal` objects, which say what is
+        differentiated, and cotangents that are zero are `SymbolicZero` objects. With
+        `optimize_remat`, results that are needed without residuals, as under
+        `jax.checkpoint`, come from the function itself and not from `fwd`.
         """
-        if symbolic_zeros or optimize_remat:
-            raise NotImplementedError(
-                "defvjp(symbolic_zeros=True) and defvjp(optimize_remat=True) are not"
-                " available: leave them out"
-            )
         self.fwd = fwd
         self.bwd = bwd
+        self.symbolic_zeros = symbolic_zeros
+        self.optimize_remat = optimize_remat
 
     def __call__(self, *args: Any, **kwargs: Any) -> Result:
         if self.fwd is None:
@@ -283,14 +305,19 @@ class custom_vjp(_Custom[Result]):
         static, others, together = self.taken_apart(args)
         leaves, in_tree = tree.flatten(tuple(others))
         trees = _Trees()
+        symbolic = self.symbolic_zeros
 
         def flat_fun(*values: Any) -> list[Any]:
             out = self.fun(*together(in_tree.unflatten(values)))
             outs, trees.out = tree.flatten(out)
             return outs
 
-        def flat_fwd(*values: Any) -> tuple[list[Any], list[Any]]:
+        def flat_fwd(
+            values: Sequence[Any], perturbed: Sequence[bool]
+        ) -> tuple[list[Any], list[Any]]:
             trees.avals = [aval_of(v) for v in values]
+            if symbolic:
+                values = [CustomVJPPrimal(v, p) for v, p in zip(values, perturbed)]
             result = self.fwd(*together(in_tree.unflatten(values)))  # type: ignore[misc]
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(
@@ -298,13 +325,14 @@ class custom_vjp(_Custom[Result]):
                     f" {_described(result)}"
                 )
             outs, trees.out = tree.flatten(result[0])
+            trees.out_avals = [aval_of(out) for out in outs]
             residuals, trees.residuals = tree.flatten(result[1])
             return outs, residuals
 
         def flat_bwd(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             given = [
-                ct if aval_of(ct).inexact else np.zeros(aval_of(ct).shape, float0)
-                for ct in cts
+                ct if ct is not None and aval.inexact else _zero_cotangent(aval, symbolic)
+                for ct, aval in zip(cts, trees.out_avals)
             ]
             found = self.bwd(
                 *static,
@@ -313,7 +341,10 @@ class custom_vjp(_Custom[Result]):
             )
             return self.checked(found, in_tree, trees.avals)
 
-        rules = VjpRules(self.fun, (self.fwd, self.bwd), flat_fwd, flat_bwd)
+        user = self.fwd, self.bwd
+        rules = VjpRules(
+            self.fun, user, flat_fwd, flat_bwd, symbolic, self.optimize_remat
+        )
         outs = CustomVjp(flat_fun, rules)(*leaves)
         result: Result = trees.out.unflatten(outs)
         return result
@@ -347,18 +378,23 @@ class custom_vjp(_Custom[Result]):
         return flat
 
 
+def _zero_cotangent(aval: Aval, symbolic: bool) -> Any:
+    zero = SymbolicZero(tangent_aval(aval))
+    return zero if symbolic else zero.instantiate()
+
+
 def _fitting_cotangent(name: str, aval: Aval, value: Any) -> Any:
-    """The cotangent in the dtype of the argument; TypeError if it cannot be one."""
-    if value is None or not aval.inexact:
+    """The cotangent in the dtype of the argument; ValueError if it cannot be one."""
+    if not aval.inexact:
         return None
-    if not isinstance(value, Value) and getattr(value, "dtype", None) == float0:
+    if is_zero(value) and (type(value) is not SymbolicZero or value.shape == aval.shape):
         return None
     got = aval_of(value)
     if got.shape == aval.shape and got.dtype == aval.dtype:
         return value
     if got.shape == aval.shape and (got.weak_type or got.kind == aval.kind):
         return convert_element_type(value, aval.dtype)
-    raise TypeError(
+    raise ValueError(
         f"`{name}` must return cotangents like the arguments: the argument is"
         f" {aval.long_name()}, but its cotangent is {got.long_name()}"
     )

@@ -8,7 +8,7 @@ a `custom_vjp` has for a derivative: it has a transpose, the user's `bwd`, and n
 evaluation.
 
 Read `JvpRule` and `VjpRules` (what a user states, over flat values), then `CustomOp`,
-`CustomJvp`, `CustomVjp`, `CustomLinear`.
+`CustomJvp`, `CustomVjp`, `VjpForward`, `CustomLinear`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad._src.control.call import (
+    JaxprCall,
+    Mask,
     axis_names,
     expand_mask,
+    jit_of,
     linear_mask,
     nonzero_mask,
 )
@@ -113,10 +116,13 @@ class JvpRule:
     zero. The first `consts` primals are values that the function closed over.
     """
 
-    def __init__(self, fun: Any, user: Any, run: Any, consts: int = 0) -> None:
+    def __init__(
+        self, fun: Any, user: Any, run: Any, symbolic: bool = False, consts: int = 0
+    ) -> None:
         self.fun = fun
         self.user = user
         self.run = run
+        self.symbolic = symbolic
         self.consts = consts
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -127,9 +133,10 @@ class JvpRule:
     def after(self, count: int) -> JvpRule:
         """The rule for `count` closed-over values before the operands."""
         run = self.run
-        return JvpRule(
-            self.fun, self.user, lambda p, t: run(p[count:], t[count:]), count
-        )
+        return self.like(lambda p, t: run(p[count:], t[count:]), count)
+
+    def like(self, run: Any, consts: int) -> JvpRule:
+        return JvpRule(self.fun, self.user, run, self.symbolic, consts)
 
     def over(self, lanes: Lanes) -> JvpRule:
         """The rule for all lanes."""
@@ -150,33 +157,46 @@ class JvpRule:
             outs = results[: len(out_mask)]
             return outs, expand_mask(results[len(out_mask) :], tuple(out_mask))
 
-        return JvpRule(self.fun, self.user, run_lanes, self.consts)
+        return self.like(run_lanes, self.consts)
 
 
 class VjpRules:
     """The `defvjp` rules over flat values.
 
-    `fwd(*primals)` gives results and residuals; `bwd(residuals, cotangents)` gives a
-    cotangent for each primal, None for zero. The first `consts` primals are values that
-    the function closed over.
+    `fwd(primals, perturbed)` gives results and residuals; `perturbed` says along which
+    primals there is a tangent. `bwd(residuals, cotangents)` gives a cotangent for each
+    primal; None is zero, among its arguments only for rules that are `symbolic`. The
+    first `consts` primals are values that the function closed over.
     """
 
     def __init__(
-        self, fun: Any, user: tuple[Any, Any], fwd: Any, bwd: Any, consts: int = 0
+        self,
+        fun: Any,
+        user: tuple[Any, Any],
+        fwd: Any,
+        bwd: Any,
+        symbolic: bool = False,
+        optimize_remat: bool = False,
+        consts: int = 0,
     ) -> None:
         self.fun = fun
         self.user = user
         self.fwd = fwd
         self.bwd = bwd
+        self.symbolic = symbolic
+        self.optimize_remat = optimize_remat
         self.consts = consts
+
+    def like(self, fwd: Any, bwd: Any, consts: int) -> VjpRules:
+        return VjpRules(
+            self.fun, self.user, fwd, bwd, self.symbolic, self.optimize_remat, consts
+        )
 
     def after(self, count: int) -> VjpRules:
         """The rules for `count` closed-over values before the operands."""
         fwd, bwd = self.fwd, self.bwd
-        return VjpRules(
-            self.fun,
-            self.user,
-            lambda *args: fwd(*args[count:]),
+        return self.like(
+            lambda primals, perturbed: fwd(primals[count:], perturbed[count:]),
             lambda residuals, cts: [None] * count + bwd(residuals, cts),
             count,
         )
@@ -185,31 +205,33 @@ class VjpRules:
         """The rules for all lanes."""
         fwd, bwd = self.fwd, self.bwd
 
-        def fwd_lanes(*args: Any) -> Any:
+        def fwd_lanes(primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
             count = 0
 
             def flat(*xs: Any) -> list[Any]:
                 nonlocal count
-                outs, residuals = fwd(*xs)
+                outs, residuals = fwd(xs, perturbed)
                 count = len(outs)
                 return [*outs, *residuals]
 
-            results = lanes.run(flat, args)
+            results = lanes.run(flat, primals)
             return results[:count], results[count:]
 
         def bwd_lanes(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             count = len(residuals)
+            given = nonzero_mask(cts)
             mask: list[bool] = []
 
             def flat(*xs: Any) -> list[Any]:
-                found = bwd(xs[:count], xs[count:])
+                found = bwd(xs[:count], expand_mask(xs[count:], given))
                 mask[:] = nonzero_mask(found)
                 return [ct for ct in found if ct is not None]
 
-            results = lanes.back(flat, [*residuals, *cts])
+            live = [ct for ct in cts if ct is not None]
+            results = lanes.back(flat, [*residuals, *live])
             return expand_mask(results, tuple(mask))
 
-        return VjpRules(self.fun, self.user, fwd_lanes, bwd_lanes, self.consts)
+        return self.like(fwd_lanes, bwd_lanes, self.consts)
 
 
 def closed_over(fun: Any, kind: str) -> NotImplementedError:
@@ -246,6 +268,12 @@ class CustomOp(Call):
     def jaxprs(self) -> tuple[Jaxpr, ...]:
         return (self.fun.jaxpr,) if type(self.fun) is Staged else ()
 
+    def lift(
+        self, jaxprs: Sequence[Jaxpr], count: int
+    ) -> tuple[JaxprCall, tuple[int, ...]]:
+        """Whoever lifts arrays runs the program: rules have done their part."""
+        return jit_of(jaxprs[0]), (0,)
+
     def type(self, *avals: Aval) -> tuple[Aval, ...]:
         if type(self.fun) is not Staged:
             raise TypeError(f"{self.name} has not been staged yet")
@@ -275,6 +303,22 @@ class CustomOp(Call):
     def over(self, lanes: Lanes) -> CustomOp:
         """The operation for all lanes."""
         raise NotImplementedError
+
+    def check_results(self, outs: Sequence[Any], rule: Any) -> None:
+        """TypeError if a rule gives other results than the function, as far as known."""
+        if type(self.fun) is not Staged:
+            return
+        want = self.fun.jaxpr.out_avals
+        got = [aval_of(out) for out in outs]
+        if len(got) == len(want) and all(
+            g.shape == w.shape and g.dtype == w.dtype for g, w in zip(got, want)
+        ):
+            return
+        shown = [", ".join([a.long_name() for a in avals]) for avals in (want, got)]
+        raise TypeError(
+            f"the rule `{name_of(rule)}` must return as its first value what"
+            f" `{self.label()}` returns, {shown[0]}, got {shown[1]}"
+        )
 
     @property
     def unstaged(self) -> bool:
@@ -326,14 +370,16 @@ class CustomJvp(CustomOp):
             "name": self.label(),
             "call_jaxpr": self.fun.jaxpr,
             "jvp": name_of(self.rule.user),
-            "symbolic_zeros": False,
+            "symbolic_zeros": self.rule.symbolic,
         }
 
     def closed(self, fun: Staged, consts: Sequence[Any]) -> CustomOp:
         return CustomJvp(fun, self.rule.after(len(consts)))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        return self.rule(primals, tangents)
+        outs, found = self.rule(primals, tangents)
+        self.check_results(outs, self.rule.user)
+        return outs, found
 
     def over(self, lanes: Lanes) -> CustomOp:
         fun = self.fun
@@ -358,7 +404,7 @@ class CustomVjp(CustomOp):
             "bwd": name_of(self.rules.user[1]),
             "call_jaxpr": self.fun.jaxpr,
             "fwd": name_of(self.rules.user[0]),
-            "symbolic_zeros": False,
+            "symbolic_zeros": self.rules.symbolic,
         }
 
     def closed(self, fun: Staged, consts: Sequence[Any]) -> CustomOp:
@@ -367,7 +413,8 @@ class CustomVjp(CustomOp):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         if any(t is not None for t in tangents[: self.rules.consts]):
             raise closed_over(self.rules.fun, "custom_vjp")
-        outs, residuals = self.rules.fwd(*primals)
+        outs, residuals = self.forward(primals, nonzero_mask(tangents))
+        self.check_results(outs, self.rules.user[0])
         avals = tuple([aval_of(out) for out in outs])
         places = tuple([i for i, t in enumerate(tangents) if t is not None])
         linear = CustomLinear(self.rules, avals, len(residuals), len(primals), places)
@@ -375,9 +422,60 @@ class CustomVjp(CustomOp):
         out_tangents = linear(*residuals, *live)
         return outs, [t if a.inexact else None for t, a in zip(out_tangents, avals)]
 
+    def forward(
+        self, primals: Sequence[Any], perturbed: Mask
+    ) -> tuple[list[Any], list[Any]]:
+        """Results and residuals."""
+        fwd = self.rules.fwd
+        if not (self.rules.optimize_remat and type(self.fun) is Staged):
+            found: tuple[list[Any], list[Any]] = fwd(primals, perturbed)
+            return found
+        count = 0
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal count
+            outs, residuals = fwd(xs, perturbed)
+            count = len(outs)
+            return [*outs, *residuals]
+
+        jaxpr, consts = stage(flat, [aval_of(p) for p in primals], self.label())
+        op = VjpForward(jaxpr, self.fun.jaxpr, len(consts))
+        results = op(*consts, *primals)
+        return results[:count], results[count:]
+
     def over(self, lanes: Lanes) -> CustomOp:
         fun = self.fun
         return CustomVjp(lambda *xs: lanes.run(fun, xs), self.rules.over(lanes))
+
+
+class VjpForward(JaxprCall):
+    """A `fwd` rule that gives way to the function itself where nobody needs residuals.
+
+    `jaxpr` takes `consts` closed-over values and the operands, and gives results and
+    residuals; `primal` takes the operands and gives the results.
+    """
+
+    jaxpr: Jaxpr
+    primal: Jaxpr
+    consts: int
+
+    name = "custom_vjp_fwd"
+    inlined = True
+
+    def like(self, jaxpr: Jaxpr) -> JaxprCall:
+        return jit_of(jaxpr)
+
+    def structural(self) -> Any:
+        return (VjpForward, self.jaxpr.structural_key())
+
+    def dce(self, used: Mask) -> Any:
+        count = len(self.primal.outs)
+        if any(used[count:]):
+            return self, (True,) * len(self.jaxpr.ins), (True,) * len(used)
+        if self.primal.out_avals != self.jaxpr.out_avals[:count]:
+            return super().dce(used)
+        jaxpr, used_ins = dce(self.primal, used[:count], keep_ins=False)
+        return jit_of(jaxpr), (False,) * self.consts + used_ins
 
 
 class CustomLinear(Call):
@@ -406,9 +504,12 @@ class CustomLinear(Call):
         return (type(self), id(self.rules), self.out_avals, self.places)
 
     def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
-        given = [
-            zeros(aval) if ct is None else ct for ct, aval in zip(cts, self.out_avals)
-        ]
+        given = list(cts)
+        if not self.rules.symbolic:
+            given = [
+                zeros(aval) if ct is None else ct
+                for ct, aval in zip(cts, self.out_avals)
+            ]
         found = self.rules.bwd(args[: self.residuals], given)
         return [None] * self.residuals + [found[i] for i in self.places]
 

@@ -98,6 +98,13 @@ class While(FlowOp):
                 )
         return self.body_jaxpr.out_avals
 
+    def lift(
+        self, jaxprs: Sequence[Jaxpr], count: int
+    ) -> tuple[While, tuple[int, ...]]:
+        cond, body = jaxprs
+        cond_count, body_count = self.cond_nconsts + count, self.body_nconsts + count
+        return while_of(cond, cond_count, body, body_count), (0, self.cond_nconsts)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         cond_consts, body_consts, carry = self.cut(primals)
         _, const_tangents, carry_tangents = self.cut(tangents)

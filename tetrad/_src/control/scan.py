@@ -109,6 +109,11 @@ class Scan(FlowOp):
             jaxpr, self.length, self.reverse, num_consts, num_carry, self.unroll
         )
 
+    def lift(
+        self, jaxprs: Sequence[Jaxpr], count: int
+    ) -> tuple[Scan, tuple[int, ...]]:
+        return self.like(jaxprs[0], self.num_consts + count, self.num_carry), (0,)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         return _jvp(self, primals, tangents)
 

@@ -165,6 +165,7 @@ class Op(metaclass=Primitive):
     stage: ClassVar[Any] = None  # (*args) -> outs | NotImplemented
     dce: ClassVar[Any] = None  # (used) -> (op, used operands[, the results it gives])
     expand: ClassVar[Any] = None  # (*args) -> outs, in terms of other operations
+    lift: ClassVar[Any] = None  # (jaxprs, count) -> (op, places): see `rewrite.lifted`
     simplify: ClassVar[Any] = None  # (*args) -> outs | None
 
     # -- the machines: see the protocols at the end of this file ------------------

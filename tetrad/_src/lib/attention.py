@@ -88,7 +88,7 @@ def dot_product_attention(
     weights = shape.reshape(
         weights, (batch, heads // groups, groups, times, k.shape[1])
     )
-    out = shape.reshape(einsum("bkgts,bskh->btkgh", weights, v), q.shape)
+    out: Any = shape.reshape(einsum("bkgts,bskh->btkgh", weights, v), q.shape)
     residual: Any = shape.transpose(logsumexp(scores, axis=-1), (0, 2, 1))
     if query_seq_lengths is not None:
         rows = _before(times, query_seq_lengths)

@@ -20,6 +20,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of, set_base
 from tetrad._src.core.op import Kind, Op
+from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.core.stage import leak_message
 from tetrad._src.runtime import array as array_module
 from tetrad._src.runtime import execute
@@ -144,6 +145,10 @@ class Recorder(Trace):
         """Every operation: converts operands, infers, places, records."""
         if op.kind is Kind.CALL and op.flow is None and not getattr(op, "inlined", False):
             return op.expand(*args)
+        moved = lifted(op)
+        if moved is not None:
+            op, arrays, places, _ = moved
+            args = insert(args, arrays, places)
         args = tuple([_operand(a) for a in args])
         place = _place(args)
         entry = entry_of(op, args)
