@@ -7,6 +7,8 @@ scalar.
 # Control flow
 from tetrad._src.control.cond import cond as cond
 from tetrad._src.control.cond import switch as switch
+from tetrad._src.control.implicit import custom_linear_solve as custom_linear_solve
+from tetrad._src.control.implicit import custom_root as custom_root
 from tetrad._src.control.loop import fori_loop as fori_loop
 from tetrad._src.control.loop import while_loop as while_loop
 from tetrad._src.control.maps import associative_scan as associative_scan
@@ -198,6 +200,7 @@ from tetrad._src.ops.sort import top_k as top_k
 
 # Primitives: the classes of these operations
 from tetrad._src.control.cond import Cond as cond_p
+from tetrad._src.control.implicit import LinearSolve as linear_solve_p
 from tetrad._src.control.loop import While as while_p
 from tetrad._src.control.scan import Scan as scan_p
 from tetrad._src.ops.arithmetic import Add as add_p
