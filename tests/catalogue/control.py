@@ -88,4 +88,18 @@ LOOPS = [
         broken=ON_PLUGIN),
 ]  # fmt: skip
 
-ROWS = [*BRANCHES, *LOOPS]
+MAPS = [
+    row("map", lambda x: np.stack([v * v.sum() for v in x]), (Arg((4, 3)),),
+        lambda jax, x: jax.lax.map(lambda v: v * v.sum(), x)),
+    row("map", lambda x: x * x, (Arg((5, 3)),), id="in batches",
+        call=lambda jax, x: jax.lax.map(lambda v: v * v, x, batch_size=2)),
+    row("associative_scan", lambda x: np.multiply.accumulate(x, 0, dtype=x.dtype),
+        (real(0.5, 1.5, shape=(7, 3)),),
+        lambda jax, x: jax.lax.associative_scan(jax.lax.mul, x)),
+    row("associative_scan", lambda x: np.maximum.accumulate(x[:, ::-1], 1)[:, ::-1],
+        (Arg((3, 6), distinct=True),), id="backwards",
+        call=lambda jax, x: jax.lax.associative_scan(
+            jax.lax.max, x, reverse=True, axis=1)),
+]  # fmt: skip
+
+ROWS = [*BRANCHES, *LOOPS, *MAPS]

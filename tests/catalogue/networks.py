@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from catalogue.row import Row, real, whole
+from catalogue.row import FAST_EXTREMA, Arg, Row, real, whole
 
 FEW = ("float32", "float64", "bfloat16")
 # Compositions of several rounded functions.
@@ -38,6 +38,14 @@ def standardized(x):
 SCALE, ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 TANH_SCALE = np.sqrt(2 / np.pi)
 
+
+def attention(q, k, v):
+    """By heads: the batch, then times, heads, features."""
+    scores = np.einsum("btnh,bsnh->bnts", q, k) / np.sqrt(q.dtype.type(q.shape[-1]))
+    later = np.triu(np.ones(scores.shape[-2:], bool), 1)
+    return np.einsum("bnts,bsnh->btnh", softmax(np.where(later, -np.inf, scores)), v)
+
+
 # Edges are left out where the reference has 0 * inf.
 ROWS = [
     unary("relu", lambda x: np.maximum(x, 0), dtypes=(*FEW, "int32")),
@@ -60,15 +68,30 @@ ROWS = [
           edges=False),
     unary("gelu", lambda x: x / 2 * special.erfc(-x.astype(np.float64) / np.sqrt(2)),
           params={"approximate": False}, id="exact", edges=False),
+    unary("identity", lambda x: x),
+    unary("log1mexp", lambda x: np.log(-np.expm1(-x))),
+    unary("mish", lambda x: x * np.tanh(np.logaddexp(x, 0)), edges=False),
+    unary("squareplus", lambda x: (x + np.sqrt(x * x + 4)) / 2, edges=False),
+    unary("sparse_plus", lambda x: np.where(x >= 1, x, np.where(
+        x <= -1, 0, (x + 1) ** 2 / 4)), -0.9, 0.9),
+    unary("sparse_sigmoid", lambda x: np.clip((x + 1) / 2, 0, 1), -0.9, 0.9,
+          broken=FAST_EXTREMA),
     unary("softmax", softmax, -3, elementwise=False),
     unary("log_softmax", lambda x: x - np.log(np.exp(x).sum(-1, keepdims=True)), -3,
           elementwise=False),
     unary("logsumexp", lambda x: np.log(np.exp(x).sum()), -3, elementwise=False),
     unary("logsumexp", lambda x: np.log(np.exp(x).sum(1, keepdims=True)), -3,
           elementwise=False, params={"axis": 1, "keepdims": True}, id="axis"),
-    unary("standardize", standardized, -3, elementwise=False, absolute=1e-6,
-          dtypes=("float32", "float64")),
+    unary("logmeanexp", lambda x: np.log(np.exp(x).mean(1)), elementwise=False,
+          params={"axis": 1}),
+    # Differences from the mean cancel.
+    unary("standardize", standardized, -3, elementwise=False,
+          absolute={"float32": 1e-6, "float64": 2e-15}, dtypes=("float32", "float64")),
     Row("nn.glu", lambda x: x[:, :2] * sigmoid(x[:, 2:]), ulp=ULP, dtypes=FEW),
     Row("nn.one_hot", lambda i: np.eye(4)[i], (whole(0, 3, (5,)),), dtypes=("float32",),
         params={"num_classes": 4}),
+    # Values are averaged and may cancel.
+    Row("nn.dot_product_attention", attention, (Arg((2, 3, 2, 4)),) * 3, bits=False,
+        params={"is_causal": True}, dtypes=("float32", "float64"), ulp=ULP,
+        absolute={"float32": 2e-6, "float64": 4e-15}),
 ]  # fmt: skip

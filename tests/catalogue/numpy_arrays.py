@@ -46,7 +46,7 @@ def made(name, *args, dtype="float32", weak=False, broken=None, **params):
     return Row(
         f"numpy.{name}", lambda: getattr(np, name)(*args, **params), (),
         dtypes=(dtype,), out=dtype, tests=MAKE, weak=weak,
-        broken=broken or {}, id=f"{shown}{params or str()}",
+        broken=broken or {}, id=f"{shown}{params or ''}",
         call=lambda jax: getattr(jax.numpy, name)(*args, **params),
     )  # fmt: skip
 

@@ -85,7 +85,7 @@ ORDERS = [
          lambda x, y: np.lexsort((x, y)), dtypes=("int32", "float32"), out="index",
          call=lambda jax, x, y: jax.numpy.lexsort((x, y))),
     # The kth element is in its place; sums of both sides, in any order, say what is there.
-    move("partition", DISTINCT, dtypes=("float32", "int32"), params={"kth": 3},
+    move("partition", DISTINCT, dtypes=("float32", "int32"),
          reference=lambda x: sides(np, np.partition(x, 3, axis=-1)),
          call=lambda jax, x: sides(jax.numpy, jax.numpy.partition(x, 3)), ulp=SUM,
          absolute=1e-5, bits=False),
