@@ -339,6 +339,8 @@ class Turns:
         if access.kind == CONTIGUOUS:
             w.store(value, w.point_to(pointer, self.j, access.type), self.mask)
             return
+        if access.comb is not None:
+            pointer = w.point_to(pointer, str(access.comb.phase), access.type)
         step = self.body.inner[len(self.body.loops.reads) + number]
         pointer = w.point_to(pointer, w.i("mul", self.j, step), access.type)
         w.scatter(value, pointer, self.body.steps(step), self.mask)

@@ -32,6 +32,7 @@ from tetrad._src.passes.graph import (
 from tetrad._src.passes.inner import CARRY, CONST, flow_roles
 from tetrad._src.passes.ir import (
     MANY,
+    SCALAR,
     Branch,
     Copy,
     Inner,
@@ -202,34 +203,36 @@ class FlowPlacer(Puller):
         refs = [self.enter_lifted(kernel, what) for what in found.lifted]
         for position in found.operands:
             x = ins[position]
-            chain = () if x.aval.shape == space else ((Splat(rank), None, ()),)
-            refs.append(self.pull(kernel, x, chain))
+            _, rest = inner.layout(x.aval, space)
+            for index in inner.points(rest):
+                refs.append(self.pull(kernel, x, _element(x.aval, space, index)))
         reads = []
         for position in found.stacked:
             x = ins[position]
-            offset, step, strides = self.slices(x.aval, space, op.reverse)
-            read = Read(x.value, x.aval.dtype, strides, offset, (), step)
-            kernel.reads.append(read)
-            reads.append(len(kernel.reads) - 1)
-        writes = []
-        carried = len(found.form.wide)
+            for strides, offset, step in _slices(x.aval, space, op.reverse):
+                kernel.reads.append(
+                    Read(x.value, x.aval.dtype, strides, offset, (), step)
+                )
+                reads.append(len(kernel.reads) - 1)
+        results, stores = [], []
         for number, node in enumerate(made):
-            if not node.uses:
-                writes.append(-1)
-                continue
             aval = node.aval
-            offset, step, strides = 0, 0, aval.strides
-            if number >= carried:
-                offset, step, strides = self.slices(aval, space, op.reverse)
-            elif aval.shape != space:
-                strides = (0,) * rank
+            if op.flow is Flow.SCAN and number >= op.num_carry:
+                places, into = _slices(aval, space, op.reverse), stores
+            else:
+                places, into = _elements(aval, space), results
+            if not node.uses:
+                into.extend([-1] * len(places))
+                continue
             value = self.new_value(node)
-            write = Write(-1, value, strides, offset, (), step, aval.dtype)
-            kernel.writes.append(write)
-            writes.append(len(kernel.writes) - 1)
+            for strides, offset, step in places:
+                kernel.writes.append(
+                    Write(-1, value, strides, offset, (), step, aval.dtype)
+                )
+                into.append(len(kernel.writes) - 1)
         kernel.inner = Inner(
-            found.form, len(found.lifted), tuple(refs), tuple(reads),
-            tuple(writes[:carried]), tuple(writes[carried:]),
+            found.form, len(found.lifted), tuple(refs), tuple(reads), tuple(results),
+            tuple(stores),
         )
         kernel.cost += found.cost
         kernel.wide = kernel.wide or found.long
@@ -237,27 +240,15 @@ class FlowPlacer(Puller):
             kernel.turns = float(op.length) if op.flow is Flow.SCAN else MANY
         self.steps.append(kernel)
 
-    def enter_lifted(self, kernel: Kernel, what: Any) -> int:
+    def enter_lifted(self, kernel: Kernel, what: Literal | inner.Count) -> int:
         """A literal or a count that the turns of a kernel use."""
-        rank = len(kernel.space)
-        if isinstance(what, Literal):
-            # No 64-bit register of vectors is needed for it, whatever its type is.
-            kernel.scalars.append(Scalar(-1, what.val, what.aval.dtype))
-            return kernel.enter(("scalar", len(kernel.scalars) - 1), what.aval.dtype)
-        aval = what.outs[0].aval
-        node = Node(aval, COUNT, what.op, ())
-        chain = () if aval.shape == kernel.space else ((Splat(rank), None, ()),)
-        return self.pull(kernel, node, chain)
-
-    def slices(
-        self, aval: Aval, space: tuple[int, ...], reverse: bool
-    ) -> tuple[int, int, tuple[int, ...]]:
-        """Offset, step and strides of the slices along the leading axis of an array."""
-        inside = Aval(aval.shape[1:], aval.dtype)
-        strides = inside.strides if inside.shape == space else (0,) * len(space)
-        if reverse:
-            return (aval.shape[0] - 1) * inside.size, -inside.size, strides
-        return 0, inside.size, strides
+        if type(what) is inner.Count:
+            node = Node(what.aval, COUNT, what.op, ())
+            return self.pull(kernel, node, _element(what.aval, kernel.space, what.index))
+        assert type(what) is Literal
+        # No 64-bit register of vectors is needed for it, whatever its type is.
+        kernel.scalars.append(Scalar(-1, what.val, what.aval.dtype))
+        return kernel.enter((SCALAR, len(kernel.scalars) - 1), what.aval.dtype)
 
     # --------------------------------------------------------------------- operands
 
@@ -288,3 +279,59 @@ class FlowPlacer(Puller):
         offset, stride = (last, -size) if reverse else (0, size)
         self.plan.parts[value] = Part(whole, offset, stride, loop)
         return value
+
+
+# ------------------------------------------------------ elements of arrays, see `inner`
+
+Place = tuple[tuple[int, ...], int, int]  # strides over the space, offset, step
+
+
+class Element:
+    """The index map from an array to one element of its axes behind the space."""
+
+    __slots__ = ("index", "wide", "rank")
+
+    def __init__(self, index: tuple[int, ...], wide: bool, rank: int) -> None:
+        self.index = index
+        self.wide = wide
+        self.rank = rank
+
+    def restride(
+        self, aval: Aval, strides: tuple[int, ...], offset: int
+    ) -> tuple[Aval, tuple[int, ...], int]:
+        kept = self.rank if self.wide else 0
+        for i, stride in zip(self.index, strides[kept:]):
+            offset += i * stride
+        return aval, strides[:kept] if self.wide else (0,) * self.rank, offset
+
+
+def _element(aval: Aval, space: tuple[int, ...], index: tuple[int, ...]) -> Any:
+    """The chain of index maps to an element."""
+    wide, rest = inner.layout(aval, space)
+    if wide and not rest:
+        return ()
+    return ((Element(index, wide, len(space)), aval, ()),)
+
+
+def _elements(aval: Aval, space: tuple[int, ...], step: int = 0) -> list[Place]:
+    """Where the elements of an array are."""
+    _, rest = inner.layout(aval, space)
+    places = []
+    for index in inner.points(rest):
+        strides, offset = aval.strides, 0
+        for op, below, _ in _element(aval, space, index):
+            _, strides, offset = op.restride(below, strides, offset)
+        places.append((strides, offset, step))
+    return places
+
+
+def _slices(aval: Aval, space: tuple[int, ...], reverse: bool) -> list[Place]:
+    """Where the elements of the slices along the leading axis are."""
+    inside = Aval(aval.shape[1:], aval.dtype)
+    if not reverse:
+        return _elements(inside, space, inside.size)
+    last = (aval.shape[0] - 1) * inside.size
+    return [
+        (strides, offset + last, -inside.size)
+        for strides, offset, _ in _elements(inside, space)
+    ]

@@ -419,6 +419,10 @@ class Graph:
             for position in found.stacked:
                 self.store(ins[position])
             pulled = [ins[position] for position in found.operands]
+            for x in pulled:
+                _, rest = inner.layout(x.aval, found.space)
+                if rest and x.aval.size > 1 and not bottom_of(x).stored:
+                    self.store(x)  # or every element would compute it
             if pulled:
                 self.limit(found.cost, pulled)
             return
