@@ -499,17 +499,182 @@ def test_work_counts_turns():
     assert endless.loops and many.loops
 
 
+# ------------------------------------------------------ inside of kernels: details
+
+
+def lorenz(y):
+    a, b, c = [sh.reshape(slices.slice(y, (i,), (i + 1,)), ()) for i in range(3)]
+    parts = [
+        ew.mul(ew.sub(b, a), 10.0),
+        ew.sub(ew.mul(a, ew.sub(28.0, c)), b),
+        ew.sub(ew.mul(a, b), ew.mul(c, 2.5)),
+    ]
+    return slices.concatenate([sh.reshape(p, (1,)) for p in parts], 0)
+
+
+def test_tiny_arrays(place):
+    def fun(y):
+        def body(y):
+            half = ew.add(y, ew.mul(lorenz(y), 0.005))
+            return [ew.add(y, ew.mul(lorenz(half), 0.01))]
+
+        return scan(body, [y], length=30)
+
+    compiled = check(fun, f4(3), tol=1e-5)
+    if place == "inside":
+        assert compiled.text("plan").count("kernel") == 1
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_tiny_arrays_are_stacked(reverse):
+    def fun(m, x):
+        def body(m, x):
+            turned = sh.transpose(sh.rev(m, (0,)), (1, 0))
+            new = ew.add(ew.mul(turned, 0.5), sh.broadcast_in_dim(x, (2, 2), (1,)))
+            count = sh.broadcasted_iota(np.float32, (2, 2), 0)
+            return [new, ew.mul(new, count), slices.pad(x, np.float32(7), ((1, 0, 1),))]
+
+        return scan(body, [m], [x], reverse=reverse)
+
+    check(fun, f4(2, 2), f4(5, 2), tol=1e-5)
+
+
+def test_tiny_arrays_at_many_points(place):
+    def fun(y, x):
+        def body(y, x):
+            first = slices.slice(y, (0, 0), (50, 1))
+            rest = slices.slice(y, (0, 1), (50, 3))
+            new = slices.concatenate([ew.mul(rest, 0.5), first], 1)
+            scaled = ew.add(new, sh.broadcast_in_dim(x, (50, 3), (0,)))
+            return [scaled, ew.mul(new, 2.0), sh.reshape(first, (50,))]
+
+        return scan(body, [y], [x])
+
+    compiled = check(fun, f4(50, 3), f4(4, 50), tol=1e-5)
+    if place == "inside":
+        assert compiled.text("plan").count("kernel") == 1
+
+
+def test_tiny_arrays_that_do_not_fit():
+    """A slice along the space needs other points, so the loop goes around kernels."""
+
+    def fun(y):
+        def body(y):
+            return [slices.concatenate([slices.slice(y, (1, 0), (50, 3)), slices.slice(y, (0, 0), (1, 3))], 0)]
+
+        return scan(body, [y], length=3)
+
+    check(fun, f4(50, 3))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", "i8", "u1", "c8", "f2"])
+@pytest.mark.parametrize("shape", [(), (3,), (40,)])
+def test_dtypes(dtype, shape):
+    def fun(c, x):
+        def body(c, x):
+            return [ew.add(ew.mul(c, x), x), c]
+
+        return scan(body, [c], [x])
+
+    value = lambda *s: np.asarray(f4(*s) * 3).astype(dtype)
+    check(fun, value(*shape), value(7, *shape), tol=1e-2 if dtype == "f2" else 1e-4)
+
+
+def test_bools_are_carried():
+    def fun(c, x):
+        def body(c, flag, x):
+            return [ew.add(c, x), compare.lt(c, x), flag]
+
+        return scan(body, [c, compare.lt(c, 0.0)], [x])
+
+    check(fun, f4(40), f4(5, 40))
+    check(fun, f4(), f4(5))
+
+
+def test_counts_and_constants_of_a_turn():
+    def fun(c, s):
+        def body(s, c, i):
+            count = sh.broadcasted_iota(np.float32, (40,), 0)
+            wide = sh.broadcast_in_dim(ew.add(s, convert.convert_element_type(i, np.float32)), (40,), ())
+            return [ew.add(ew.add(c, count), wide), ew.add(i, np.int32(1))]
+
+        return scan(body, [c, I0], consts=[s], length=4)
+
+    check(fun, f4(40), np.float32(2), tol=1e-5)
+    check(fun, f4(40), np.float32(2), by_value=[0, 1], tol=1e-5)
+
+
+def test_flows_inside_of_flows(place):
+    def fun(x, y):
+        def halve(v):
+            return while_loop(lambda v: compare.gt(v, 1.0), lambda v: ew.mul(v, 0.5), [v])[0]
+
+        def body(c, x, y):
+            less = convert.convert_element_type(compare.lt(x, 0.0), np.int32)
+            (v,) = branch(less, [lambda c, x: ew.add(c, halve(x)), lambda c, x: ew.mul(c, 0.5)], c, x)
+            (v,) = scan(lambda x, v: [ew.add(v, x)], [v], consts=[x], length=3)
+            return [v, ew.add(y, sh.broadcast_in_dim(v, (30,), ())), ew.neg(v)]
+
+        return scan(lambda c, y, x: [*body(c, x, y)], [np.float32(1), y], [x])
+
+    compiled = check(fun, f4(20) * 5, f4(30), tol=1e-4)
+    if place == "inside":
+        assert compiled.text("plan").count("kernel") == 1
+
+
+def test_large_spaces():
+    def fun(c, x, k):
+        return scan(lambda k, c, x: [ew.add(ew.mul(c, k), x), ew.mul(c, x)], [c], [x], consts=[k])
+
+    check(fun, f4(300, 401), f4(3, 300, 401), f4(300, 401), tol=1e-5)
+    check(
+        lambda c, x, k: fun(sh.transpose(c, (1, 0)), x, ew.exp(k)),
+        f4(401, 300), f4(3, 300, 401), f4(300, 401), tol=1e-5,
+    )
+
+
+def test_results_that_nobody_wants():
+    def fun(c, x):
+        _, ys, _ = scan(lambda c, d, x: [ew.add(c, x), ew.mul(d, x), c, x][:3], [c, c], [x])
+        return ys
+
+    check(fun, f4(5), f4(6, 5))
+
+
+class LaneWhile(While):
+    by_lane = True
+
+
+@pytest.mark.parametrize("size", [1, 5, 33, 70, 5000])
+def test_lanes_end_on_their_own(size, place):
+    """A loop of many lanes: each vector goes on until its own lanes are done."""
+
+    def fun(n):
+        zeros = sh.broadcast_in_dim(np.int32(0), (size,), ())
+
+        def body(n, going, k):
+            k = compare.select_n(going, k, ew.add(k, np.int32(1)))
+            return [compare.lt(k, n), k]
+
+        test = jaxpr_of(lambda going, k: reduce.reduce_or(going, (0,)), [Aval((size,), np.dtype(bool)), aval(zeros)])
+        step = jaxpr_of(body, [aval(n), Aval((size,), np.dtype(bool)), aval(zeros)])
+        return LaneWhile(test, step, 0, 1)(n, compare.lt(zeros, n), zeros)
+
+    compiled = check(fun, RNG.integers(0, 9, size).astype("i4"))
+    if place == "inside" and size > 1:
+        assert "lanes" in compiled.text("plan")
+
+
 ENDLESS = """
 import os, signal, sys, threading, time
 sys.path.insert(0, {tests!r})
+import numpy as np
 import tetrad, tetrad.numpy as jnp
 from test_flow_machine import compare, ew, sh, scan, while_loop
 
 x = jnp.arange(5.0)
 other = x * 3
-(endless,) = while_loop(
-    lambda x: compare.ge(sh.reduce_sum(x, (0,)), -1.0), lambda x: ew.add(x, 1.0), [x]
-)
+{loop}
 assert (other + x).tolist() == [0, 4, 8, 12, 16]  # goes on beside the loop
 assert not endless.is_ready()
 after = endless + 1
@@ -537,10 +702,28 @@ print("survived")
 """
 
 
-def test_interrupt_of_an_endless_loop():
+LOOPS = {
+    "around": """
+(endless,) = while_loop(
+    lambda x: compare.ge(sh.reduce_sum(x, (0,)), -1.0), lambda x: ew.add(x, 1.0), [x]
+)
+""",
+    "inside": """
+(endless,) = while_loop(lambda x: np.bool_(True), lambda x: ew.add(x, 1.0), [x])
+""",
+    "long": """
+(endless,) = scan(lambda x: [ew.tanh(ew.add(x, 1.0))], [x], length=10**11)
+""",
+}
+
+
+@pytest.mark.parametrize("loop", ["around", "inside", "long"])
+def test_interrupt_of_an_endless_loop(loop, place):
+    if place == "around":
+        pytest.skip("the loop is chosen by its name")
     tests = os.path.dirname(os.path.abspath(__file__))
     result = subprocess.run(
-        [sys.executable, "-c", ENDLESS.format(tests=tests)],
+        [sys.executable, "-c", ENDLESS.format(tests=tests, loop=LOOPS[loop])],
         capture_output=True, text=True, timeout=120,
     )
     assert result.stdout.strip() == "survived", result.stderr
