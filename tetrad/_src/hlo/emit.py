@@ -29,7 +29,7 @@ from tetrad._src.core.bind import STATE
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.stage import restage
-from tetrad._src.hlo import types
+from tetrad._src.hlo import flow, types
 from tetrad._src.hlo.block import Block
 from tetrad._src.hlo.value import Region, Value, Writer
 from tetrad._src.util.frames import format_where
@@ -118,6 +118,8 @@ class Emitter:
         if op.kind is Kind.CALL and getattr(op, "inlined", False):
             return self.jaxpr(op.jaxprs()[0], operands)
         outs = [var.aval for var in eqn.outs]
+        if op.flow is not None:
+            return flow.write(self, op, operands, outs)
         hlo = op.hlo
         if op.kind is Kind.REDUCE:
             return self.reduce(op, operands, outs)
