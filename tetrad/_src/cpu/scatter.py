@@ -51,7 +51,8 @@ def _row(w: Writer, body: Body, row: Row, first: str, last: str) -> None:
     place = points.settle_write(body, row)
 
     def write(j: str, mask: Value | None) -> None:
-        points.write_row(body, row, place, body.vector(row, j, mask), j, mask)
+        values = body.vector(row, j, mask, prefetch=mask is None)
+        points.write_row(body, row, place, values, j, mask)
 
     def whole() -> None:
         end = w.i("add", first, w.i("and", w.i("sub", last, first), -w.lanes))
