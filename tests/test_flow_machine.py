@@ -499,6 +499,33 @@ def test_work_counts_turns():
     assert endless.loops and many.loops
 
 
+def test_what_never_changes_is_computed_once():
+    def fun(w, x):
+        def body(w, c, x):
+            square = contract.dot(sh.transpose(w, (1, 0)), w)
+            row = sh.broadcast_in_dim(ew.exp(sh.reduce_sum(w, (0,))), (8,), (0,))
+            return [ew.add(ew.mul(contract.dot(square, c), 0.01), ew.mul(row, x)), c]
+
+        return scan(body, [x], consts=[w], xs=[x], length=8)
+
+    def fun2(w, x):
+        return fun(w, sh.reshape(x, (8,)))
+
+    compiled = check(fun2, f4(8, 8), f4(8), tol=1e-4)
+    before, inside = compiled.text("plan").split("loop 8 times")
+    assert before.count("dot") == 1 and "reduce_sum" in before and "exp" in before
+    assert inside.count("dot") == 1
+
+    def loop(w, x):
+        return while_loop(
+            lambda w, x: compare.gt(sh.reduce_sum(x, (0,)), ew.neg(sh.reduce_sum(ew.exp(w), (0,)))),
+            lambda w, x: ew.sub(x, ew.exp(w)),
+            [x], cond_consts=[w], body_consts=[w],
+        )
+
+    check(loop, f4(8), f4(8) + 50, tol=1e-4)
+
+
 # ------------------------------------------------------ inside of kernels: details
 
 

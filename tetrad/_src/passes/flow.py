@@ -29,6 +29,7 @@ from tetrad._src.passes.graph import (
     memory_node,
     scalar_node,
 )
+from tetrad._src.passes.hoist import hoist
 from tetrad._src.passes.inner import CARRY, CONST, flow_roles
 from tetrad._src.passes.ir import (
     MANY,
@@ -131,9 +132,8 @@ class FlowPlacer(Puller):
         carries = self.start(ins[count:], made)
         test, body = op.jaxprs()
         loop = Loop(None)
-        loop.test, (loop.condition,) = self.block(
-            simplify(test), [*consts[:first], *carries], [NEW]
-        )
+        test, known = self.hoisted(simplify(test), consts[:first])
+        loop.test, (loop.condition,) = self.block(test, [*known, *carries], [NEW])
         self.turn(loop, body, consts[first:], carries, [], [])
         self.steps.append(loop)
 
@@ -186,9 +186,21 @@ class FlowPlacer(Puller):
                 targets.append(target)
         if len(outs) < len(jaxpr.outs):
             jaxpr = simplify(Jaxpr(jaxpr.ins, jaxpr.eqns, outs, jaxpr.name))
+        jaxpr, consts = self.hoisted(jaxpr, consts)
         inputs = [*consts, *carries, *stacked]
         loop.body, values = self.block(jaxpr, inputs, targets)
         loop.carries = list(zip(values, later))
+
+    def hoisted(self, jaxpr: Jaxpr, consts: list[Node]) -> tuple[Jaxpr, list[Node]]:
+        """Places what needs no turn before the loop; the rest, and what it is given."""
+        parts = hoist(jaxpr, len(consts))
+        if parts is None:
+            return jaxpr, consts
+        before, turn = parts
+        steps, values = self.block(before, consts, [NEW] * len(before.outs))
+        self.steps.extend(steps)
+        made = [memory_node(v.aval, value) for v, value in zip(before.outs, values)]
+        return turn, [*consts, *made]
 
     # ---------------------------------------------------------------- inside kernels
 
