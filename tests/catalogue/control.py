@@ -58,18 +58,16 @@ def doubling(jax, x):
     return jax.lax.while_loop(lambda c: c.sum() < 20, lambda c: c * 2, x)
 
 
-ON_PLUGIN = {"plugin values": "plugins do not run branches and loops on values yet"}
 FLOATS = ("float32", "float64")
 BRANCHES = [
     row("cond", lambda p, x, y: x * y if p else x - y, (mask(()), Arg(), Arg()),
         lambda jax, p, x, y: jax.lax.cond(
-            p, lambda a, b: a * b, lambda a, b: a - b, x, y), broken=ON_PLUGIN,
+            p, lambda a, b: a * b, lambda a, b: a - b, x, y),
         errors=(Bad(TypeError, "bool|scalar|float32", (F32, lambda: 0, lambda: 1)),)),
     row("switch", lambda i, x, y: [x + y, x * y, x][np.clip(i, 0, 2)],
         (whole(-1, 3, ()), Arg(), Arg()),
         lambda jax, i, x, y: jax.lax.switch(
-            i, [lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a], x, y),
-        broken=ON_PLUGIN),
+            i, [lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a], x, y)),
 ]  # fmt: skip
 
 LOOPS = [
@@ -84,8 +82,7 @@ LOOPS = [
         lambda jax, x, y: fori(jax, x, y, 3)),
     row("fori_loop", turns, (Arg(), Arg(), whole(0, 4, ())), fori, id="counted",
         tests=NO_REVERSE),
-    row("while_loop", doubled, (real(1, 2, shape=(3,)),), doubling, tests=NO_REVERSE,
-        broken=ON_PLUGIN),
+    row("while_loop", doubled, (real(1, 2, shape=(3,)),), doubling, tests=NO_REVERSE),
 ]  # fmt: skip
 
 MAPS = [
