@@ -318,3 +318,31 @@ def test_lanes_one_after_the_other():
     assert total.tolist() == [4, 5, 6] and rest["square"].tolist() == [0, 1, 4]
     assert set(sizes) == {()}
     assert "scan[" in str(jax.make_jaxpr(jax.vmap(f, in_axes=(0, None)))(x, y))
+
+
+# ------------------------------------------------------------------------- checkpoints
+
+
+def only(name):
+    return lambda primitive, *avals, **params: str(primitive) == name
+
+
+FLOWS = {
+    "cond": lambda x: lax.cond(x > 0, jnp.sin, lambda x: x, x),
+    "scan": lambda x: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=2)[0],
+    "jit": lambda x: jax.jit(jnp.sin)(x),
+}
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize("name", ["sin", "cos", "none of them"])
+def test_policies_reach_into_branches_and_loops(flow, name):
+    f = FLOWS[flow]
+    g = jax.checkpoint(f, policy=only(name))
+    for _ in range(3):
+        assert jax.jit(g)(0.7) == jax.jit(f)(0.7)
+        f, g = jax.grad(f), jax.grad(g)
+    _, derivative = jax.linearize(jax.checkpoint(FLOWS[flow], policy=only(name)), 0.7)
+    text = str(derivative.func.args[0])
+    assert (" cos " in text) == (name != "cos")
+    assert " sin " not in text or name != "cos"

@@ -9,6 +9,7 @@ Read `value_and_grad`, `jvp`, `vjp`, `linearize`; the Jacobians are in `jacobian
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -621,6 +622,11 @@ class PushForward:
     def __init__(self, program: PushProgram, residuals: Sequence[Any]) -> None:
         self.program = program
         self.residuals = residuals
+
+    @property
+    def func(self) -> functools.partial[Any]:
+        """What is applied to [*residuals, *tangents]: the jaxpr of the derivative."""
+        return functools.partial(eval_jaxpr, self.program.jaxpr)
 
     @frames.hide_frames
     def __call__(self, *tangents: Any) -> Any:

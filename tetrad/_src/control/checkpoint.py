@@ -24,7 +24,7 @@ from tetrad._src.control.call import (
     places,
 )
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, dce
-from tetrad._src.core.op import Kind, Linear, Split
+from tetrad._src.core.op import Kind, Linear, Split, infer
 from tetrad._src.core.rewrite import inline
 from tetrad._src.ops.families import Unary
 from tetrad._src.transforms.linearize import split_jaxpr
@@ -107,6 +107,7 @@ def _split_remat(jaxpr: Jaxpr, unknown: Mask) -> Parts:
 def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
     """As `_split_remat`, where the values that `policy` chooses are residuals."""
     flat = inline(jaxpr, lambda eqn: eqn.op.jaxpr if type(eqn.op) is Jit else None)
+    flat = _taken_apart(flat, unknown)
     reached: set[Any] = {v for v, u in zip(flat.ins, unknown) if u}
     first: list[Eqn] = []
     rest: list[Eqn] = []
@@ -117,14 +118,17 @@ def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
             rest.append(eqn)
             continue
         first.append(eqn)
-        avals = [v.aval for v in eqn.ins]
-        if policy(eqn.primitive, *avals, **eqn.params):
-            saved.extend(eqn.outs)
-        elif not eqn.op.effects:
+        chosen = [_saveable(eqn, i, policy) for i in range(len(eqn.outs))]
+        saved.extend([v for v, c in zip(eqn.outs, chosen) if c])
+        if not all(chosen) and not eqn.op.effects:
             rest.append(eqn)
     unknown_out = tuple([v in reached for v in flat.outs])
+    # Equations that give a value again that is stored get another name for it.
     taken = set(saved)
-    again = [eqn for eqn in rest if not any(v in taken for v in eqn.outs)]
+    again = [
+        Eqn(e.op, e.ins, [Var(v.aval) if v in taken else v for v in e.outs], e.where)
+        for e in rest
+    ]
     later = Jaxpr(
         saved + flat.ins,
         again,
@@ -143,6 +147,50 @@ def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
     )
     known, _ = dce(known, (True,) * len(known.outs))
     return known, later, tuple(operands), unknown_out
+
+
+def _taken_apart(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
+    """`jaxpr` with equations that are known as a whole, or have no known part.
+
+    Branches and loops that are known in part become two equations each.
+    """
+    reached: set[Any] = {v for v, u in zip(jaxpr.ins, unknown) if u}
+    eqns: list[Eqn] = []
+    for eqn in jaxpr.eqns:
+        mask = tuple([v in reached for v in eqn.ins])
+        split: Split | None = None
+        if any(mask) and not all(mask) and eqn.op.split is not None:
+            split = eqn.op.split(mask)
+        if split is None:
+            eqns.append(eqn)
+            reached.update(eqn.outs if any(mask) else ())
+            continue
+        residuals: list[Var] = []
+        if split.known is not None:
+            ins = [eqn.ins[i] for i in split.known_in]
+            outs = [v for v, u in zip(eqn.outs, split.unknown_out) if not u]
+            avals = infer(split.known, tuple([v.aval for v in ins]))
+            residuals = [Var(aval) for aval in avals[len(outs) :]]
+            eqns.append(Eqn(split.known, ins, outs + residuals, eqn.where))
+        if split.unknown is not None:
+            ins = [eqn.ins[i] if i >= 0 else residuals[~i] for i in split.unknown_in]
+            outs = [v for v, u in zip(eqn.outs, split.unknown_out) if u]
+            eqns.append(Eqn(split.unknown, ins, outs, eqn.where))
+            reached.update(outs)
+    return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)
+
+
+def _saveable(eqn: Eqn, out: int, policy: Policy) -> bool:
+    """Whether `policy` stores an output; of a branch or loop, what makes it inside."""
+    jaxprs = eqn.op.jaxprs()
+    if not jaxprs or len(jaxprs[0].outs) != len(eqn.outs):
+        return bool(policy(eqn.primitive, *[v.aval for v in eqn.ins], **eqn.params))
+    for jaxpr in jaxprs:
+        var = jaxpr.outs[out]
+        for inner in jaxpr.eqns:
+            if var in inner.outs and _saveable(inner, inner.outs.index(var), policy):
+                return True
+    return False
 
 
 def _without_known_effects(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:

@@ -87,6 +87,9 @@ class Primitive(type):
                 raise TypeError(f"{cls.name} takes no {name}, leave it {value}")
         return cls(**params)(*args)
 
+    def __str__(cls) -> str:
+        return cls.name
+
     @property
     def multiple_results(cls) -> bool:
         return cls.multiple

@@ -173,3 +173,7 @@ def scalar_text(literal: Literal) -> str:
 def jaxpr_text(jaxpr: Jaxpr, consts: int = 0) -> str:
     """`jaxpr` as text; its first `consts` inputs are what the function closed over."""
     return Printer().whole(jaxpr, consts)
+
+
+# What Python shows of a jaxpr, whose class is below this module.
+Jaxpr.__str__ = jaxpr_text  # type: ignore[assignment, method-assign]
