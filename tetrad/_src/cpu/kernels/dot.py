@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.cpu import blas, schedule
+from tetrad._src.cpu.kernels import matvec
 from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Operand, Out
 from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.llvm import Writer, module
@@ -109,8 +110,21 @@ def build(parameters: Any, operands: list[Operand], outs: list[Aval]) -> KernelC
     if outs[0].size == 0:
         return KernelCall("", (), ())
     if types[0] == types[1] == result and result in BLAS_TYPES:
+        product = _product(left, right)
+        if product is not None and matvec.fits(product, result):
+            return matvec.build(product, result)
         return _blas(left, right, result, rows, columns, depth, batch)
     return _plain(left, right, types, result, rows, columns, depth, batch)
+
+
+def _product(left: Matrix, right: Matrix) -> matvec.Product | None:
+    """The product as one of a matrix and a vector, if it is."""
+    if left.batch != 1 or min(left.free, right.free) != 1:
+        return None
+    number, m, v = (0, left, right) if right.free == 1 else (1, right, left)
+    return matvec.Product(
+        number, m.free, m.depth, m.free_stride, m.depth_stride, v.depth_stride
+    )
 
 
 def _blas(
