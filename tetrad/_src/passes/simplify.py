@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.core.bind import STATE
-from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.stage import restage
 from tetrad._src.util.memo import Cache
@@ -34,7 +34,18 @@ def simplify(jaxpr: Jaxpr) -> Jaxpr:
         jaxpr = smaller
     if len(jaxpr.eqns) > 1:
         jaxpr = _needed(_once(jaxpr))
+    if _partly_used(jaxpr):
+        jaxpr, _ = dce(jaxpr, (True,) * len(jaxpr.outs))
     return jaxpr
+
+
+def _partly_used(jaxpr: Jaxpr) -> bool:
+    """Whether some control flow gives results that nobody reads."""
+    flows = [eqn for eqn in jaxpr.eqns if eqn.op.flow is not None]
+    if not flows:
+        return False
+    used = set(jaxpr.outs).union(*[eqn.ins for eqn in jaxpr.eqns])
+    return any([eqn.op.dce is not None and not used.issuperset(eqn.outs) for eqn in flows])
 
 
 def computable(op: Op) -> bool:
