@@ -484,7 +484,7 @@ WRONG = [
     (lambda: lax.while_loop(lambda c: c, abs, 1.0), TypeError, "x != 0"),
     (lambda: lax.while_loop(lambda c: (c > 1,), abs, 1.0), TypeError, "bool scalar"),
     (lambda: lax.while_loop(1, abs, 1.0), TypeError, "cond_fun must be a function"),
-    (lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 1), TypeError, "lower must be"),
+    (lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 1), TypeError, "one dtype"),
     (lambda: lax.fori_loop(0, V, lambda i, c: c, 1), TypeError, "upper must be"),
     (lambda: lax.fori_loop(jnp.int8(0), jnp.int16(3), lambda i, c: c, 1), TypeError,
      "one dtype"),

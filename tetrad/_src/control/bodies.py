@@ -22,6 +22,7 @@ from tetrad._src.core.jaxpr import Jaxpr, Var
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import PYTHON_NUMBERS, check_operand
+from tetrad._src.ops.identity import copy
 from tetrad._src.util import tree
 from tetrad._src.util.dtypes import is_key
 
@@ -128,6 +129,12 @@ def flat_values(what: str, argument: str, values: Any) -> tuple[list[Any], Any]:
                 f" {shortened(leaf)} of type {type(leaf).__name__}"
             )
     return leaves, treedef
+
+
+def arrays(what: str, argument: str, values: Any) -> Any:
+    """A pytree with its leaves as arrays."""
+    leaves, treedef = flat_values(what, argument, values)
+    return treedef.unflatten([x if isinstance(x, Value) else copy(x) for x in leaves])
 
 
 def returned(what: str, role: str, fun: Fun, result: Any, index: int, out: Any) -> Any:

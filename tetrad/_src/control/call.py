@@ -196,3 +196,14 @@ class Jit(JaxprCall):
 def jit_of(jaxpr: Jaxpr) -> Jit:
     """A call that donates nothing."""
     return Jit(jaxpr)
+
+
+class Inline(JaxprCall):
+    """Equations that a rule wants where it is called, not in a call of their own."""
+
+    jaxpr: Jaxpr
+
+    inlined = True
+
+    def __call__(self, *args: Any) -> Any:
+        return eval_jaxpr(self.jaxpr, args)

@@ -49,6 +49,7 @@ from tetrad._src.core.stage import restage
 from tetrad._src.ops.arithmetic import clamp
 from tetrad._src.ops.compare import ne, select_n
 from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.ops.identity import copy
 from tetrad._src.ops.views import broadcast_in_dim, moveaxis, reduce_sum, reshape
 from tetrad._src.transforms.tracer_methods import primal_of
 from tetrad._src.transforms.vmap import batch_jaxpr
@@ -75,9 +76,7 @@ class Cond(FlowOp):
             raise TypeError(f"cond takes an index int32[], got {index.long_name()}")
         return branch_types(self.branches, args)
 
-    def lift(
-        self, jaxprs: Sequence[Jaxpr], count: int
-    ) -> tuple[Cond, tuple[int, ...]]:
+    def lift(self, jaxprs: Sequence[Jaxpr], count: int) -> tuple[Cond, tuple[int, ...]]:
         return cond_of(tuple(jaxprs)), (1,)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -353,7 +352,8 @@ def call_cond(branches: Branches, index: Any, operands: Sequence[Any]) -> list[A
         place = column[0]
         alike = place is not None and all(p == place for p in column)
         value = operands[place] if alike else None
-        same.append(value if isinstance(value, Value) else None)
+        plain = value is not None and not isinstance(value, Value)
+        same.append(copy(value) if plain else value)
     changed = tuple([value is None for value in same])
     if not all(changed):
         branches = tuple(
@@ -407,7 +407,8 @@ def cond(
     >>> float(lax.cond(True, lambda x: x + 1, lambda x: x * 2, 3.0))
     4.0
     """
-    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+    separate = len(operands) == 2 and callable(false_fun) and callable(operands[1])
+    if separate and not callable(true_fun):
         return _cond_with_two_operands(pred, true_fun, false_fun, *operands)
     if operand is not MISSING:
         if operands:

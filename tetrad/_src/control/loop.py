@@ -55,7 +55,7 @@ from tetrad._src.transforms.jvp import instantiate, jvp_jaxpr
 from tetrad._src.transforms.linearize import split_jaxpr
 from tetrad._src.transforms.tracer_methods import primal_of
 from tetrad._src.transforms.vmap import batch_jaxpr, spread
-from tetrad._src.util import tree
+from tetrad._src.util import errors, tree
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
 
@@ -483,10 +483,13 @@ def while_loop(
     bodies.check_function("while_loop", "cond_fun", cond_fun)
     bodies.check_function("while_loop", "body_fun", body_fun)
     if config.jax_disable_jit:
-        val = init_val
-        while cond_fun(val):
-            val = body_fun(val)
-        return val
+        val: Carry = bodies.arrays("while_loop", "init_val", init_val)
+        try:
+            while cond_fun(val):
+                val = body_fun(val)
+            return val
+        except errors.ConcretizationTypeError:
+            pass  # under vmap there is no number to go by
     leaves, in_tree = bodies.flat_values("while_loop", "init_val", init_val)
 
     def trace(avals: Sequence[Aval]) -> tuple[bodies.Body, Sequence[Aval] | None]:
@@ -547,7 +550,7 @@ def fori_loop(
     like `scan`; else only forward ones, like `while_loop`.
 
     Args:
-      lower: the first integer.
+      lower: the first integer (or a float: the index goes up by 1).
       upper: one more than the last.
       body_fun: a function of an int32 index and the carry, a pytree; it returns the next
         carry, which has the same structure, shapes and dtypes.
@@ -562,12 +565,13 @@ def fori_loop(
     >>> int(lax.fori_loop(0, 5, lambda i, total: total + i, 0))
     10
     """
+    val: Carry
     bodies.check_function("fori_loop", "body_fun", body_fun)
     dtype = _index_dtype(lower, upper)
     known = not isinstance(primal_of(lower), Tracer)
     known = known and not isinstance(primal_of(upper), Tracer)
     if config.jax_disable_jit and known:
-        val = init_val
+        val = bodies.arrays("fori_loop", "init_val", init_val)
         for i in range(int(primal_of(lower)), int(primal_of(upper))):
             val = body_fun(i, val)
         return val
@@ -595,20 +599,22 @@ def _index_dtype(lower: Any, upper: Any) -> Any:
                 f" {bodies.shortened(bound)} of type {type(bound).__name__}"
             )
         aval = aval_of(bound)
-        if aval.kind not in "iu" or aval.shape:
+        if aval.kind not in "iuf" or aval.shape:
             raise TypeError(
-                f"lax.fori_loop: {name} must be a scalar integer, got {aval.long_name()}."
-                + (f" Write int({name})." if aval.kind == "f" else "")
+                f"lax.fori_loop: {name} must be a scalar integer, got {aval.long_name()}"
             )
         avals.append(aval)
     low, high = avals
-    if low.dtype == high.dtype or high.weak_type:
+    if low.dtype == high.dtype:
         return low.dtype
-    if low.weak_type:
+    whole = low.kind != "f" and high.kind != "f"
+    if whole and high.weak_type:
+        return low.dtype
+    if whole and low.weak_type:
         return high.dtype
     raise TypeError(
         f"lax.fori_loop: lower and upper must have one dtype, got {low.dtype.name} and"
-        f" {high.dtype.name}. Convert one with .astype."
+        f" {high.dtype.name}. Convert one with .astype, or write int(...)."
     )
 
 
@@ -646,7 +652,8 @@ def _staged_steps(index: Aval, body_fun: Any, init_val: Any) -> _Steps:
     bodies.check_carry(
         "fori_loop", body_fun, "body_fun", "init_val", in_tree, avals, body
     )
-    one = Literal(1 if index.weak_type else index.dtype.type(1), index)
+    one = index.dtype.type(1)
+    one = Literal(one.item() if index.weak_type else one, index)
     following = Var(index)
     number = body.jaxpr.ins[len(body.consts)]
     advance = Eqn(ADD, [number, one], [following], where())

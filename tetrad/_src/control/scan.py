@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tetrad._src.control import bodies
 from tetrad._src.control.call import (
+    Inline,
     Mask,
     expand_mask,
     linear_mask,
@@ -45,7 +46,7 @@ from tetrad._src.transforms.linearize import split_jaxpr
 from tetrad._src.transforms.sums import add_any
 from tetrad._src.transforms.transpose import transpose_jaxpr
 from tetrad._src.transforms.vmap import batch_jaxpr, spread
-from tetrad._src.util import tree
+from tetrad._src.util import errors, tree
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
 
@@ -109,9 +110,7 @@ class Scan(FlowOp):
             jaxpr, self.length, self.reverse, num_consts, num_carry, self.unroll
         )
 
-    def lift(
-        self, jaxprs: Sequence[Jaxpr], count: int
-    ) -> tuple[Scan, tuple[int, ...]]:
+    def lift(self, jaxprs: Sequence[Jaxpr], count: int) -> tuple[Scan, tuple[int, ...]]:
         return self.like(jaxprs[0], self.num_consts + count, self.num_carry), (0,)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -304,8 +303,12 @@ def _split(scan: Scan, unknown: Mask) -> Split | None:
             return i
         return ~(residuals + wanted.index(i)) if i < count else rest[i - count]
 
+    avals = [
+        a if i < scan.num_consts + scan.num_carry else a.mapped(scan.length)
+        for i, a in enumerate(scan.jaxpr.in_avals)
+    ]
     return Split(
-        known,  # type: ignore[arg-type]
+        Inline(restage(known, [avals[i] for i in known_in])),
         known_in,
         split.unknown,
         tuple([place(i) for i in split.unknown_in]),
@@ -568,6 +571,7 @@ def looped(
     steps = _steps(what, length, x_leaves, x_tree)
     times = unrolled(what, unroll, steps)
     if config.jax_disable_jit:
+        init = bodies.arrays(what, "init", init)
         return _by_python(f, init, x_leaves, x_tree, steps, reverse)
     x_avals = [aval_of(x).drop((0,)) for x in x_leaves]
 
@@ -645,7 +649,7 @@ def _steps(what: str, length: Any, leaves: Sequence[Any], treedef: Any) -> int:
 def _whole(what: str, name: str, value: Any) -> int:
     """A count that the user gave."""
     if isinstance(value, Tracer):
-        raise TypeError(
+        raise errors.ConcretizationTypeError(
             f"lax.{what}: {name} must be a Python integer, got a traced value"
             f" {value.aval.long_name()}: shapes depend on it. Loop with"
             " lax.fori_loop, or make the argument it comes from static."

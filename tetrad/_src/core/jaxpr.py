@@ -101,6 +101,11 @@ class Jaxpr:
     outvars = property(lambda self: self.outs)
     constvars = property(lambda self: [])
 
+    # Where JAX has a jaxpr with its constants (a `ClosedJaxpr`), here stands a jaxpr.
+    jaxpr = property(lambda self: self)
+    consts = property(lambda self: [])
+    literals = property(lambda self: [])
+
     def structural_key(self) -> Any:
         """A hashable, equal for jaxprs that differ only in their variables."""
         key = self.memo.get("key")
