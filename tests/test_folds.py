@@ -59,3 +59,20 @@ def test_plain_folds_across_lanes(dtype, length):
             np.testing.assert_array_equal(
                 jax.jit(lambda v: jnp.argmin(v, 1))(v), x.argmin(1)
             )
+
+
+@pytest.mark.parametrize("shape", [(3, 50), (2, 64), (4, 300), (20_000,), (100, 7)])
+def test_neighbours_of_other_widths_change_no_bit(shape):
+    with jax.enable_x64(True):
+        x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        x = jnp.asarray(x)
+
+        def several(v):
+            wide = v.astype("float64")
+            return v.sum(-1), jnp.argmax(v, -1), wide.sum(-1), (wide * 2).max(-1)
+
+        for n, out in enumerate(jax.jit(several)(x)):
+            alone = jax.jit(lambda v, n=n: several(v)[n])(x)
+            np.testing.assert_array_equal(out, alone)
+        halved = jax.jit(lambda v: (v.astype("float64") / 2).astype("float32").sum(-1))
+        np.testing.assert_array_equal(halved(x), (x / 2).sum(-1))

@@ -95,24 +95,28 @@ def softmax(a):
 
 
 def test_plan_of_softmax():
-    """What is dear is computed once: the exponentials are stored while summed."""
+    """What is dear is computed once: the exponentials are stored while summed.
+
+    All kernels visit a row before the next one, which stays in the caches.
+    """
     assert plan(softmax, (200, 300)) == """\
 v0: f32[200,300]
-kernel [200, 300]
-  %0 = read v0 at 0 [300, 1]
-  v1 = reduce_max[axes=(1,)] %0
-kernel [200, 300]
-  %0 = read v0 at 0 [300, 1]
-  %1 = read v1 at 0 [1, 0]
-  %2 = sub %0 %1
-  %3 = exp %2
-  v2 dense = %3
-  v3 = reduce_sum[axes=(1,)] %3
-kernel [200, 300]
-  %0 = read v2 at 0 [300, 1]
-  %1 = read v3 at 0 [1, 0]
-  %2 = div %0 %1
-  v4 dense = %2
+band of 200 rows, 300 elements each
+  kernel [200, 300]
+    %0 = read v0 at 0 [300, 1]
+    v1 = reduce_max[axes=(1,)] %0
+  kernel [200, 300]
+    %0 = read v0 at 0 [300, 1]
+    %1 = read v1 at 0 [1, 0]
+    %2 = sub %0 %1
+    %3 = exp %2
+    v2 dense = %3
+    v3 = reduce_sum[axes=(1,)] %3
+  kernel [200, 300]
+    %0 = read v2 at 0 [300, 1]
+    %1 = read v3 at 0 [1, 0]
+    %2 = div %0 %1
+    v4 dense = %2
 return v4"""
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.text import jaxpr_text
-from tetrad._src.cpu import engine, kernels
+from tetrad._src.cpu import engine, kernels, schedule
 from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
 from tetrad._src.cpu.literals import element_type, scalar_format
@@ -40,7 +40,7 @@ from tetrad._src.cpu.loops import (
 )
 from tetrad._src.cpu.loops import text as loops_text
 from tetrad._src.cpu.job import JobWriter, Launches
-from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, lower
+from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, lower, lower_band
 from tetrad._src.cpu.map import write_map
 from tetrad._src.cpu.reduce import write_columns, write_rows
 from tetrad._src.cpu.scalar import SIZE
@@ -49,7 +49,7 @@ from tetrad._src.cpu.transpose import write_tiles
 from tetrad._src.cpu.turns import write_turns
 from tetrad._src.passes.check import check_memory, check_plan
 from tetrad._src.passes.fuse import fuse
-from tetrad._src.passes.ir import Call, Copy, Kernel, Plan, Step, leaves, loops_of
+from tetrad._src.passes.ir import Band, Call, Copy, Kernel, Plan, Step, leaves, loops_of
 from tetrad._src.passes.plan import Memory, allocate
 from tetrad._src.passes.simplify import simplify
 from tetrad._src.passes.text import plan_text, program_text
@@ -88,6 +88,41 @@ copy:
   %length = sub i64 %hi, %lo
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %length, i1 false)
   br label %leave
+leave:
+  ret void
+}
+"""
+
+
+_BAND_TEXT = """
+define dso_local void @tetrad_band(ptr %args, i64 %lo, i64 %hi) nounwind {
+entry:
+  %step = load i64, ptr %args
+  %p_count = getelementptr i64, ptr %args, i64 1
+  %count = load i64, ptr %p_count
+  %table = getelementptr i64, ptr %args, i64 2
+  br label %rows
+rows:
+  %at = phi i64 [ %lo, %entry ], [ %end, %next ]
+  %wanted = add i64 %at, %step
+  %inside = icmp slt i64 %wanted, %hi
+  %end = select i1 %inside, i64 %wanted, i64 %hi
+  %some = icmp slt i64 %at, %hi
+  br i1 %some, label %kernel, label %leave
+kernel:
+  %number = phi i64 [ 0, %rows ], [ %after, %kernel ]
+  %twice = shl i64 %number, 1
+  %entry_at = getelementptr i64, ptr %table, i64 %twice
+  %function = load ptr, ptr %entry_at
+  %p_words = getelementptr i64, ptr %entry_at, i64 1
+  %offset = load i64, ptr %p_words
+  %words = getelementptr i64, ptr %args, i64 %offset
+  call void %function(ptr %words, i64 %at, i64 %end)
+  %after = add i64 %number, 1
+  %more = icmp slt i64 %after, %count
+  br i1 %more, label %kernel, label %next
+next:
+  br label %rows
 leave:
   ret void
 }
@@ -133,8 +168,9 @@ class Program:
         loops = []
         for launches, _ in lowered.values():
             for launch in launches:
-                if type(launch.loops) is Loops and launch.loops not in loops:
-                    loops.append(launch.loops)
+                for key in [launch.loops, *[key for _, key in launch.calls]]:
+                    if type(key) is Loops and key not in loops:
+                        loops.append(key)
         if stage == "loops":
             return "\n".join([loops_text(x, f"k{i}") for i, x in enumerate(loops)])
         if stage == "llvm":
@@ -217,6 +253,8 @@ def lower_step(step: Any, plan: Plan) -> Launches:
     """The launches of a step, and the bytes of its scratch memory."""
     if type(step) is Kernel:
         return lower(step, plan.avals, _exact(step, plan))
+    if type(step) is Band:
+        return [_band(step, plan)], []
     if type(step) is Copy:
         return [_copy(step.source, step.target, plan)], []
     return _call(step, plan)
@@ -228,6 +266,31 @@ def _exact(kernel: Kernel, plan: Plan) -> bool:
         write.value in plan.parts and plan.avals[write.value].nbytes % 64
         for write in kernel.writes
     )
+
+
+def _band(band: Band, plan: Plan) -> Launch:
+    """One launch for the kernels of a band: their words follow a table of calls."""
+    parts = lower_band(band, plan.avals)
+    launch = Launch()
+    words = launch.words
+    words.extend((0, len(parts)))
+    for part in parts:
+        launch.calls.append((len(words), part.loops))
+        words.extend((0, 0))
+        launch.work += part.work
+    for number, part in enumerate(parts):
+        base = len(words)
+        words[3 + 2 * number] = base
+        words.extend(part.words)
+        launch.fixes.extend([
+            (base + at, what, which, offset) for at, what, which, offset in part.fixes
+        ])
+    launch.total = band.rows
+    ns = launch.work / (band.rows * band.length)
+    step, launch.chunk = schedule.band_rows(band.length, ns)
+    words[0] = step
+    launch.loops = (_BAND_TEXT, "tetrad_band", ("tetrad_band",))
+    return launch
 
 
 def _copy(source: int, target: int, plan: Plan) -> Launch:
@@ -283,7 +346,13 @@ def _assemble(
     launches = [
         launch for made, _ in lowered.values() for launch in made if launch.total > 0
     ]
-    found, program.codes, program.new_kernels = _machine_code(launches)
+    calls = [
+        (launch, at, loops) for launch in launches for at, loops in launch.calls
+    ]
+    keys = [launch.loops for launch in launches] + [loops for _, _, loops in calls]
+    found, program.codes, program.new_kernels = _machine_code(keys)
+    for (launch, at, _), address in zip(calls, found[len(launches) :]):
+        launch.words[at] = address
     writer = JobWriter(plan, memory, lowered, dict(zip(launches, found)))
     work, in_place = writer.program()
     program.args = np.array(writer.words, np.int64)
@@ -294,23 +363,22 @@ def _assemble(
     program.loops = bool(writer.moves or writer.flags)
 
 
-def _machine_code(launches: Sequence[Launch]) -> tuple[list[int], list[Any], int]:
-    """The address of each launch's function, the code to keep alive, how much is new."""
+def _machine_code(keys: Sequence[Any]) -> tuple[list[int], list[Any], int]:
+    """The address of each function, the code to keep alive, how much is new."""
     fresh = 0
-    found: list[Any] = [_code.get(launch.loops) for launch in launches]
+    found: list[Any] = [_code.get(key) for key in keys]
     if None in found:
         with _lock:
-            fresh = _compile_missing(launches)
-        found = [_code[launch.loops] for launch in launches]
+            fresh = _compile_missing(keys)
+        found = [_code[key] for key in keys]
     return [entry[0] for entry in found], [entry[1] for entry in found], fresh
 
 
-def _compile_missing(launches: Sequence[Launch]) -> int:
+def _compile_missing(keys: Sequence[Any]) -> int:
     """Compiles the kernels that do not exist yet; says how many there were."""
     made = 0
     wanted: dict[Loops, None] = {}
-    for launch in launches:
-        key = launch.loops
+    for key in keys:
         if key in _code:
             continue
         if type(key) is Loops:

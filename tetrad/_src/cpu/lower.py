@@ -37,7 +37,7 @@ from tetrad._src.cpu.points import by_rows
 from tetrad._src.cpu.reduce import COLUMN_VECTORS, merge_states, state_types
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.passes import trees
-from tetrad._src.passes.ir import COORDINATE, POINT, Kernel, Scalar, Term
+from tetrad._src.passes.ir import COORDINATE, POINT, Band, Kernel, Scalar, Term
 
 VALUE, SCRATCH, INPUT = range(3)  # what a fix refers to
 INT32 = 2**31 - 1
@@ -46,13 +46,14 @@ STEPS = (2, 3, 4)  # strides at which all elements are read and the wanted ones 
 class Launch:
     """One call of a kernel over `total` tasks, `chunk` at a time."""
 
-    __slots__ = ("loops", "words", "fixes", "flags", "total", "chunk", "work")
+    __slots__ = ("loops", "words", "fixes", "flags", "calls", "total", "chunk", "work")
 
     def __init__(self) -> None:
         self.loops: Any = None  # a Loops, or the symbol of a hand-made kernel
         self.words: list[int] = []
         self.fixes: list[tuple[int, int, int, int]] = []  # position, what, id, offset
         self.flags: list[int] = []  # words that point to the cancel flag
+        self.calls: list[tuple[int, Any]] = []  # words that point to other kernels
         self.total = 0
         self.chunk = 1
         self.work = 0.0
@@ -333,6 +334,68 @@ def lower(
     if low.size == 0:
         return [], []
     return [_lower_map(low, avals, exact)], []
+
+
+def lower_band(band: Band, avals: Sequence[Any]) -> list[Launch]:
+    """The launches of the kernels of a band, each counting rows."""
+    launches = []
+    for kernel in band.kernels:
+        low = _Lowering(kernel)
+        if low.points:
+            low.find_narrow(avals)
+        if kernel.reductions:
+            made, scratch = _lower_fold(low, avals)
+            assert len(made) == 1 and not scratch and not made[0].loops.split
+            launches += made
+        else:
+            length = band.length if low.size > band.rows else 1
+            launches.append(_lower_row(low, avals, band.inner, length))
+        assert launches[-1].total == band.rows, (launches[-1].total, band.rows)
+    return launches
+
+
+def _lower_row(
+    low: _Lowering, avals: Sequence[Any], inner: Sequence[int], length: int
+) -> Launch:
+    """A map over given rows; over single elements if the length is 1."""
+    kernel, launch = low.kernel, low.launch
+    if length > 1:
+        kept, last = low.collapse(range(min(inner)))
+        vector = inner[-1]
+    else:
+        kept, last = low.collapse(range(len(kernel.space)))
+        length = low.size
+        vector = last.pop() if last else -1
+        kept = []
+    reads, writes, counts = low.accesses(vector, length)
+    ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
+    if low.points:
+        ns += schedule.POINT_NS
+    launch.work = ns * low.size
+    low.common_words(avals, reads, writes)
+    flat = length == low.size
+    if flat:
+        launch.total = length
+    else:
+        launch.words.extend((*kept, length))
+        launch.total = low.size // length
+    low.strides(last, vector, [*reads, *[a for _, a in writes], *counts])
+    launch.loops = Loops(
+        FLAT if flat else ROWS,
+        schedule.lanes(kernel.wide),
+        len(kept),
+        0,
+        reads,
+        tuple([element_type(s.dtype) for s in kernel.scalars]),
+        writes,
+        counts,
+        low.entries(avals),
+        (),
+        None,
+        flat,
+        0,
+    )
+    return launch
 
 
 def _lower_map(low: _Lowering, avals: Sequence[Any], exact: bool) -> Launch:

@@ -34,13 +34,14 @@ def _flat(w: Writer, body: Body) -> None:
     combs = any(access.comb is not None for access in loops.reads)
     combs = combs or any(access.comb is not None for _, access in loops.writes)
     whole = "%hi"
-    if combs:
+    exact = combs or loops.split
+    if exact:
         whole = w.i("add", "%lo", w.i("and", w.i("sub", "%hi", "%lo"), -w.lanes))
     loop = w.begin("%lo", whole, w.lanes)
     values = body.vector(body.root, loop.index, None, loops.stream > 0)
     body.write(body.root, values, loop.index, None)
     w.end(loop)
-    if combs:
+    if exact:
         with w.when(w.less(whole, "%hi")):
             mask = w.mask(w.i("sub", "%hi", whole))
             body.write(body.root, body.vector(body.root, whole, mask), whole, mask)

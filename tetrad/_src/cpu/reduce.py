@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tetrad._src.cpu import schedule
 from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import Fold, Loops
 from tetrad._src.cpu.scalar import Value
 from tetrad._src.util.memo import Cache
 
-UNROLL = 4  # independent accumulators along a row
+SETS = 4  # vectors of accumulators along a row, if no other type widens the kernel
+WIDE = ("f64", "i64", "u64", "c128")
 COLUMN_VECTORS = 4  # vectors side by side down columns
 FOLD = 64  # rows that a column adds before it adds to its total
 
@@ -80,6 +82,11 @@ class Folder:
         types = op.types if self.merging else fold.types
         self.type: Any = types[0] if len(types) == 1 else types
         self.one = False
+        # Accumulators are as many as the fold would have in a kernel of its own: element
+        # i goes to number i modulo that, and they are merged in halves, so that what else
+        # is in the kernel, and makes vectors shorter, does not change the result.
+        wide = any(type in WIDE for type in types)
+        self.sets = SETS * schedule.lanes(wide) // block.lanes
 
     def initial(self) -> State:
         state = self.base.initial(self.block, self.type)
@@ -125,6 +132,50 @@ class _Folds:
 
     def start(self) -> list[State]:
         return [folder.initial() for folder in self.folders]
+
+    def start_sets(self) -> list[list[State]]:
+        """Vectors of accumulators; a fold that has fewer than others lacks the last."""
+        count = max(folder.sets for folder in self.folders)
+        return [
+            [folder.initial() if n < folder.sets else [] for folder in self.folders]
+            for n in range(count)
+        ]
+
+    def step_set(
+        self,
+        sets: list[list[State]],
+        number: int,
+        values: dict[int, Any],
+        index: str,
+        mask: Any,
+    ) -> None:
+        """Folds one vector into the accumulators that follow number - 1."""
+        places = [number % folder.sets for folder in self.folders]
+        states = [sets[place][f] for f, place in enumerate(places)]
+        for f, state in enumerate(self.step(states, values, index, mask)):
+            sets[places[f]][f] = state
+
+    def turned(self, sets: list[list[State]]) -> list[list[State]]:
+        """Number 1 is number 0 now, and so on."""
+        counts = [folder.sets for folder in self.folders]
+        return [
+            [
+                sets[(n + 1) % count][f] if n < count else []
+                for f, count in enumerate(counts)
+            ]
+            for n in range(len(sets))
+        ]
+
+    def merge_sets(self, sets: list[list[State]]) -> list[State]:
+        merged = []
+        for f, folder in enumerate(self.folders):
+            states = [sets[n][f] for n in range(folder.sets)]
+            while len(states) > 1:
+                half = len(states) // 2
+                pairs = zip(states[:half], states[half:])
+                states = [folder.merge(a, b) for a, b in pairs]
+            merged.append(states[0])
+        return merged
 
     def carried(self, sets: Sequence[list[State]]) -> list[tuple[str, str]]:
         """Registers of states, with their LLVM types, for a loop to carry."""
@@ -285,7 +336,7 @@ def _walk_rows(
     """The states of one block, still one per lane."""
     loops = body.loops
     first, last = part
-    sets = [folds.start() for _ in range(UNROLL)]
+    sets = folds.start_sets()
     outer = None
     if folded:
         outer = w.begin(rows[0], rows[1], 1, folds.carried(sets))
@@ -297,32 +348,54 @@ def _walk_rows(
     else:
         origin = "0"
     body.hoist(row)
-    step = UNROLL * w.lanes
+    step = len(sets) * w.lanes
     whole = w.i("add", first, w.i("and", w.i("sub", last, first), -step))
     main = w.begin(first, whole, step, folds.carried(sets))
     sets = folds.renamed(sets, main.carried)
-    new = []
-    for number in range(UNROLL):
+    new = [list(states) for states in sets]
+    for number in range(len(sets)):
         at = w.i("add", main.index, number * w.lanes)
         values = body.vector(row, at, None, prefetch=True)
         body.write(row, values, at, None)
-        new.append(folds.step(sets[number], values, w.i("add", origin, at), None))
+        folds.step_set(new, number, values, w.i("add", origin, at), None)
     w.end(main, [ref for _, ref in folds.carried(new)])
-    tail = w.begin(whole, last, w.lanes, folds.carried(sets[:1]))
-    head = folds.renamed(sets[:1], tail.carried)[0]
-    mask = w.mask(w.i("sub", last, tail.index))
-    values = body.vector(row, tail.index, mask)
-    body.write(row, values, tail.index, mask)
-    after = folds.step(head, values, w.i("add", origin, tail.index), mask)
-    w.end(tail, [ref for _, ref in folds.carried([after])])
-    sets = [head, *sets[1:]]
+    sets = _walk_tail(w, body, folds, row, sets, (whole, last), origin)
     if outer is not None:
         refs = [ref for _, ref in folds.carried(sets)]
         w.end(outer, refs)
         sets = folds.renamed(sets, outer.carried)
-    while len(sets) > 1:
-        sets = [folds.merge(a, b) for a, b in zip(sets[::2], sets[1::2])]
-    return sets[0]  # type: ignore[no-any-return]
+    return folds.merge_sets(sets)
+
+
+def _walk_tail(
+    w: Writer,
+    body: Body,
+    folds: _Folds,
+    row: Row,
+    sets: list[list[State]],
+    part: tuple[str, str],
+    origin: str,
+) -> list[list[State]]:
+    """The last vectors of a row: each goes to accumulators of its own.
+
+    The accumulators are turned with every vector, and on to where they began.
+    """
+    whole, last = part
+    tail = w.begin(whole, last, w.lanes, folds.carried(sets))
+    sets = folds.renamed(sets, tail.carried)
+    new = [list(states) for states in sets]
+    mask = w.mask(w.i("sub", last, tail.index))
+    values = body.vector(row, tail.index, mask)
+    body.write(row, values, tail.index, mask)
+    folds.step_set(new, 0, values, w.i("add", origin, tail.index), mask)
+    w.end(tail, [ref for _, ref in folds.carried(folds.turned(new))])
+    some = w.less(whole, last)
+    full = w.i("add", whole, len(sets) * w.lanes)
+    full = w.raw(f"select i1 {some}, i64 {full}, i64 {whole}")
+    turn = w.begin(tail.index, full, w.lanes, folds.carried(sets))
+    sets = folds.renamed(sets, turn.carried)
+    w.end(turn, [ref for _, ref in folds.carried(folds.turned(sets))])
+    return sets
 
 
 def write_columns(loops: Loops) -> Writer:

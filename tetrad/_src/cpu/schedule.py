@@ -17,6 +17,7 @@ COLUMNS = 64  # elements at least of a piece of such rows
 STREAM_BYTES = 4 << 20  # prefetch from here on
 AROUND_BYTES = 48 << 20  # outputs from here on are stored around the caches
 TILED_AROUND_BYTES = 16 << 20  # the same, where rows are written in tiles
+BAND_ELEMENTS = 8192  # elements of a few rows that stay in the caches
 BAND = 256  # rows of a band of tiles, and columns of a block
 LINE = 128  # elements: chunks of a flat range are multiples of this
 
@@ -46,6 +47,12 @@ def task_chunk(elements: int, ns: float) -> int:
 def segment(length: int) -> int:
     """Elements of one piece of a long row of a map."""
     return CHUNK if length > 2 * CHUNK else length
+
+
+def band_rows(length: int, ns: float) -> tuple[int, int]:
+    """Rows that the kernels of a band visit one after the other; rows of a chunk."""
+    step = max(1, BAND_ELEMENTS // length)
+    return step, step * max(1, flat_chunk(ns) // (step * length))
 
 
 def column_segment(length: int) -> int:

@@ -17,6 +17,7 @@ from tetrad._src.passes.ir import (
     READ,
     SCALAR,
     Branch,
+    Band,
     Call,
     Copy,
     Inner,
@@ -97,6 +98,10 @@ def _check_leaf(plan: Plan, step: Step, known: set[int], where: str) -> None:
             _need(value, known, where)
     if type(step) is Kernel:
         _check_kernel(plan, step, where)
+    elif type(step) is Band:
+        inside = set(known)
+        for number, kernel in enumerate(step.kernels):
+            _check_leaf(plan, kernel, inside, f"{where} kernel {number}")
     elif type(step) is Copy:
         if plan.avals[step.source].nbytes != plan.avals[step.target].nbytes:
             raise IllFormed(f"{where} copies between values of different sizes")

@@ -18,6 +18,7 @@ from typing import Any
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr
 from tetrad._src.core.op import Kind, Op, Region
+from tetrad._src.passes.bands import join
 from tetrad._src.passes.flow import NEW, FlowPlacer
 from tetrad._src.passes.graph import (
     COUNT,
@@ -65,7 +66,7 @@ def fuse(jaxpr: Jaxpr, by_value: tuple[bool, ...], machine: Machine) -> Plan:
     inputs = input_nodes(jaxpr.in_avals, by_value)
     placer = _Placer(Graph(jaxpr, inputs, machine), plan, machine)
     plan.outs = placer.run([NEW] * len(jaxpr.outs))
-    plan.steps = placer.steps
+    plan.steps = join(plan, placer.steps)
     return plan
 
 

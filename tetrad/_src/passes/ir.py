@@ -2,7 +2,8 @@
 
     Plan      ::= inputs Block outputs                 values are numbered; inputs first
     Block     ::= Step*
-    Step      ::= Kernel | Call | Copy | Branch | Loop
+    Step      ::= Kernel | Band | Call | Copy | Branch | Loop
+    Band      ::= Kernel*                              all on one row, then on the next
     Kernel    ::= space Entry* Write* Reduction* Scatter* Inner?
     Entry     ::= read Read | scalar Scalar | coordinate Coordinate
                 | Op ref*                              out[i] = op(x[i], …)
@@ -240,6 +241,24 @@ class Kernel:
         )
 
 
+class Band:
+    """Kernels that visit the same `rows`, of `length` elements along axes `inner`.
+
+    Each one visits a row as soon as the one before it has. They share a space, but for
+    those over one element for each row.
+    """
+
+    __slots__ = ("kernels", "inner", "rows", "length")
+
+    def __init__(
+        self, kernels: list[Kernel], inner: Shape, rows: int, length: int
+    ) -> None:
+        self.kernels = kernels
+        self.inner = inner
+        self.rows = rows
+        self.length = length
+
+
 class Call:
     """A kernel made by hand, called on views of memory."""
 
@@ -314,10 +333,10 @@ class Part(NamedTuple):
     loop: Loop
 
 
-Step = Kernel | Call | Copy | Branch | Loop
+Step = Kernel | Band | Call | Copy | Branch | Loop
 
 
-def leaves(steps: list[Step]) -> Iterator[Kernel | Call | Copy]:
+def leaves(steps: list[Step]) -> Iterator[Kernel | Band | Call | Copy]:
     """The steps of a block that are no blocks themselves, in order."""
     for step in steps:
         if type(step) is Branch:

@@ -19,7 +19,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import dense_strides
-from tetrad._src.passes.ir import POINT, Branch, Call, Copy, Kernel, Loop, Plan, Step
+from tetrad._src.passes.ir import (
+    POINT,
+    Band,
+    Branch,
+    Call,
+    Copy,
+    Kernel,
+    Loop,
+    Plan,
+    Step,
+)
 
 # Bytes, first and last number, which values; or which scratch memory of a step.
 Block = tuple[int, int, int, list[int], Step | None]
@@ -145,6 +155,8 @@ def read_values(step: Step) -> list[int]:
         for read in step.reads:
             found.extend([t.source for t in read.terms if type(t.source) is int])
         return found
+    if type(step) is Band:
+        return [value for kernel in step.kernels for value in read_values(kernel)]
     assert type(step) is Kernel
     found = [read.value for read in step.reads]
     places: list[Any] = [*step.reads, *step.writes]
@@ -167,6 +179,8 @@ def written_values(step: Step) -> list[int]:
         return [step.target]
     if type(step) is Call:
         return step.values
+    if type(step) is Band:
+        return [value for kernel in step.kernels for value in written_values(kernel)]
     assert type(step) is Kernel
     found = [write.value for write in step.writes]
     for reduction in step.reductions:
@@ -308,18 +322,13 @@ def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:
         if step.source < plan.inputs and plan.by_value[step.source]:
             return []
         return [(step.source, step.target)]
+    if type(step) is Band:
+        return _band_candidates(plan, step)
     if type(step) is not Kernel or not step.writes or step.ragged or step.scatters:
         return []
     avals = plan.avals
     dense = dense_strides(step.space)
-    same: dict[int, bool] = {}
-    for read in step.reads:
-        fits = read.strides == dense and read.offset == 0 and not read.terms
-        fits = fits and not read.step
-        same[read.value] = fits and same.get(read.value, True)
-    for entry in step.entries:
-        if entry[0] == POINT:
-            same[step.reads[entry[2]].value] = False
+    same = _read_in_place(step)
     pairs = []
     for write in step.writes:
         if write.step or write.strides != dense:
@@ -331,6 +340,41 @@ def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:
             other = avals[source]
             if other.nbytes == aval.nbytes and other.size == aval.size:
                 pairs.append((source, write.value))
+    return pairs
+
+
+def _read_in_place(kernel: Kernel) -> dict[int, bool]:
+    """The values that a kernel reads: whether it does so at the point it visits."""
+    dense = dense_strides(kernel.space)
+    same: dict[int, bool] = {}
+    for read in kernel.reads:
+        fits = read.strides == dense and read.offset == 0 and not read.terms
+        fits = fits and not read.step
+        same[read.value] = fits and same.get(read.value, True)
+    for entry in kernel.entries:
+        if entry[0] == POINT:
+            same[kernel.reads[entry[2]].value] = False
+    return same
+
+
+def _band_candidates(plan: Plan, band: Band) -> list[tuple[int, int]]:
+    """The same for a band: earlier kernels, too, must read a source row by row."""
+    pairs = []
+    for number, kernel in enumerate(band.kernels):
+        before, after = band.kernels[:number], band.kernels[number + 1 :]
+        for source, target in _candidates(plan, kernel):
+            if any(source in read_values(other) for other in after):
+                continue
+            if any(target in written_values(other) for other in (*before, *after)):
+                continue
+            fits = True
+            for other in before:
+                count = read_values(other).count(source)
+                reads = [read for read in other.reads if read.value == source]
+                fits = fits and count == len(reads)
+                fits = fits and _read_in_place(other).get(source, True)
+            if fits:
+                pairs.append((source, target))
     return pairs
 
 

@@ -10,6 +10,7 @@ from tetrad._src.passes.ir import (
     POINT,
     READ,
     SCALAR,
+    Band,
     Branch,
     Call,
     Copy,
@@ -41,6 +42,10 @@ def _block_lines(steps: list[Step], plan: Plan) -> list[str]:
     for step in steps:
         if type(step) is Kernel:
             lines.extend(kernel_lines(step, plan))
+        elif type(step) is Band:
+            lines.append(f"band of {step.rows} rows, {step.length} elements each")
+            for kernel in step.kernels:
+                lines.extend(f"  {line}" for line in kernel_lines(kernel, plan))
         elif type(step) is Copy:
             lines.append(f"copy v{step.target} = v{step.source}")
         elif type(step) is Branch:
