@@ -49,7 +49,11 @@ def main():
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     ours, theirs = Runner("tetrad"), Runner("jax")
-    row = "| {:26} | {:>11} | {:>11} | {:>6} |" if options.markdown else "{:28}{:>12}{:>12}{:>9}"
+    row = (
+        "| {:26} | {:>11} | {:>11} | {:>6} |"
+        if options.markdown
+        else "{:28}{:>12}{:>12}{:>9}"
+    )
     print(row.format("workload", "tetrad, ms", "JAX, ms", "ratio"))
     if options.markdown:
         print("|---|---:|---:|---:|")

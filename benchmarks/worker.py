@@ -10,7 +10,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from workloads import WORKLOADS  # noqa: E402
+from workloads import WORKLOADS
 
 
 def main():

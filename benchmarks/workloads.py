@@ -196,12 +196,8 @@ jitted(
     "transpose_add_16m",
     lambda jax, jnp, np: (lambda x: x.T + 1, (matrix(jnp, np, 4096),)),
 )
-jitted(
-    "matmul_512", lambda jax, jnp, np: (lambda x: x @ x, (matrix(jnp, np, 512),))
-)
-jitted(
-    "matmul_2048", lambda jax, jnp, np: (lambda x: x @ x, (matrix(jnp, np, 2048),))
-)
+jitted("matmul_512", lambda jax, jnp, np: (lambda x: x @ x, (matrix(jnp, np, 512),)))
+jitted("matmul_2048", lambda jax, jnp, np: (lambda x: x @ x, (matrix(jnp, np, 2048),)))
 jitted(
     "uniform_4m",
     lambda jax, jnp, np: (

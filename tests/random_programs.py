@@ -34,7 +34,9 @@ class Generator:
 
     def like(self, x):
         fitting = [
-            v for v in self.values if v.aval.shape == x.aval.shape and v.aval.dtype == x.aval.dtype
+            v
+            for v in self.values
+            if v.aval.shape == x.aval.shape and v.aval.dtype == x.aval.dtype
         ]
         return self.rng.choice(fitting)
 
@@ -54,7 +56,11 @@ def binary(g):
 
 def unary(g):
     x = g.pick(F4)
-    return None if x is None else g.rng.choice((ew.tanh, ew.neg, ew.sin, ew.abs, ew.logistic))(x)
+    return (
+        None
+        if x is None
+        else g.rng.choice((ew.tanh, ew.neg, ew.sin, ew.abs, ew.logistic))(x)
+    )
 
 
 def choose(g):
@@ -151,7 +157,10 @@ def pad(g):
     x = g.pick(F4)
     if x is None:
         return None
-    config = [(g.rng.randint(0, 2), g.rng.randint(0, 3), g.rng.randint(0, 1)) for _ in x.aval.shape]
+    config = [
+        (g.rng.randint(0, 2), g.rng.randint(0, 3), g.rng.randint(0, 1))
+        for _ in x.aval.shape
+    ]
     return slices.pad(x, np.float32(1.5), config)
 
 
@@ -213,7 +222,9 @@ RULES = (
 def random_jaxpr(seed, steps=14):
     ensure_base()
     rng = random.Random(seed)
-    shapes = [tuple(rng.choice(EXTENTS) for _ in range(rng.randint(0, 3))) for _ in range(2)]
+    shapes = [
+        tuple(rng.choice(EXTENTS) for _ in range(rng.randint(0, 3))) for _ in range(2)
+    ]
     avals = [Aval(s, F4) for s in shapes]
     avals += [Aval((), I4), Aval((), F4), Aval((rng.choice(EXTENTS),), I4)]
 

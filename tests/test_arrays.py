@@ -131,14 +131,22 @@ def test_dlpack_both_ways():
     np.testing.assert_array_equal(z, 0)
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy,
-                                   lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize(
+    "clone", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
 def test_copies(clone):
-    for x in (jnp.arange(3), jnp.asarray(2.5), jnp.ones(2, jnp.bfloat16), jnp.ones(2) + 1):
+    for x in (
+        jnp.arange(3),
+        jnp.asarray(2.5),
+        jnp.ones(2, jnp.bfloat16),
+        jnp.ones(2) + 1,
+    ):
         y = clone(x)
         assert type(y) is jax.Array and y.dtype == x.dtype
         assert y.weak_type == x.weak_type
-        np.testing.assert_array_equal(np.asarray(y, "float32"), np.asarray(x, "float32"))
+        np.testing.assert_array_equal(
+            np.asarray(y, "float32"), np.asarray(x, "float32")
+        )
     key = jax.random.key(3)
     again = clone(key)
     assert again.dtype == key.dtype
@@ -153,8 +161,13 @@ def test_delete():
     y.block_until_ready()
     x.delete()
     assert x.is_deleted() and x.shape == (3,)
-    for use in (lambda: x + 1, lambda: np.asarray(x), lambda: x.block_until_ready(),
-                lambda: jnp.sin(x), lambda: jax.jit(jnp.sin)(x)):
+    for use in (
+        lambda: x + 1,
+        lambda: np.asarray(x),
+        lambda: x.block_until_ready(),
+        lambda: jnp.sin(x),
+        lambda: jax.jit(jnp.sin)(x),
+    ):
         with pytest.raises(RuntimeError, match="deleted"):
             use()
     np.testing.assert_array_equal(y, 2)

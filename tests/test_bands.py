@@ -64,8 +64,10 @@ def test_bits(f, shape, dtype):
         outs = outs if isinstance(outs, tuple) else (outs,)
         wants = f(x)
         wants = wants if isinstance(wants, tuple) else (wants,)
-        pieces = [jax.jit(lambda v, i=i: (r if isinstance(r := f(v), tuple) else (r,))[i])
-                  for i in range(len(outs))]
+        pieces = [
+            jax.jit(lambda v, i=i: (r if isinstance(r := f(v), tuple) else (r,))[i])
+            for i in range(len(outs))
+        ]
         for out, want, piece in zip(outs, wants, pieces):
             np.testing.assert_array_equal(out, want)
             np.testing.assert_array_equal(out, piece(x))

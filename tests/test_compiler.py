@@ -19,7 +19,9 @@ def sample(*shape, dtype="f4"):
     if np.dtype(dtype).kind in "iu":
         return RNG.integers(0, 50, shape).astype(dtype)
     if np.dtype(dtype).kind == "c":
-        return (RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape)).astype(dtype)
+        return (RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape)).astype(
+            dtype
+        )
     return RNG.standard_normal(shape).astype(dtype)
 
 
@@ -78,7 +80,9 @@ def test_reduce_of_nothing(shape, axes):
 def test_views():
     x, row, column = sample(5, 37), sample(37), sample(5)
     twice = lambda a: ew.add(a, a)
-    check(lambda a, b: ew.add(a, sh.broadcast_in_dim(b, (5, 37), (1,))), [x, row], x + row)
+    check(
+        lambda a, b: ew.add(a, sh.broadcast_in_dim(b, (5, 37), (1,))), [x, row], x + row
+    )
     check(
         lambda a, b: ew.add(a, sh.broadcast_in_dim(b, (5, 37), (0,))),
         [x, column],
@@ -111,9 +115,7 @@ def test_regions():
     check(both(1), [x, y], np.concatenate([x, y * 2], 1))
     padded = np.full((8, 76), 7, "f4")
     padded[1:6, 0:73:2] = x
-    check(
-        lambda a: slices.pad(a, np.float32(7), ((1, 2, 0), (0, 3, 1))), [x], padded
-    )
+    check(lambda a: slices.pad(a, np.float32(7), ((1, 2, 0), (0, 3, 1))), [x], padded)
 
 
 def test_regions_do_not_touch_their_neighbours():
@@ -329,7 +331,12 @@ def test_scalars_by_value_do_not_recompile():
     before = len(engine.compiles)
     for n, s in ((33, 2.0), (4000, 3.5)):
         y = sample(n)
-        check(fun, [y, np.float32(s)], (y + np.float32(s)) * np.float32(s), by_value=[0, 1])
+        check(
+            fun,
+            [y, np.float32(s)],
+            (y + np.float32(s)) * np.float32(s),
+            by_value=[0, 1],
+        )
     assert len(engine.compiles) == before
 
 

@@ -486,6 +486,7 @@ WRONG = [
     (lambda: lax.while_loop(1, abs, 1.0), TypeError, "cond_fun must be a function"),
     (lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 1), TypeError, "one dtype"),
     (lambda: lax.fori_loop(0, V, lambda i, c: c, 1), TypeError, "upper must be"),
+    (lambda: lax.fori_loop(0, 2**40, lambda i, c: c, 1), OverflowError, "fit int32"),
     (lambda: lax.fori_loop(jnp.int8(0), jnp.int16(3), lambda i, c: c, 1), TypeError,
      "one dtype"),
     (lambda: jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 1, unroll=2))(3),
@@ -562,6 +563,12 @@ def test_without_jit_python_loops():
         assert lax.cond(True, lambda: "text", lambda: 1) == "text"
         assert lax.switch(1, [lambda: "a", lambda: "b"]) == "b"
         close(lax.map(lambda x: x * 2, V), V * 2)
+        to_five = jax.vmap(
+            lambda x: lax.while_loop(lambda c: c < 5, lambda c: c + 1, x)
+        )
+        assert to_five(jnp.array([0, 7, 3])).tolist() == [5, 7, 5]
+        cube = lambda x: lax.scan(lambda c, _: (c * x, None), x, length=2)[0]
+        assert float(jax.grad(cube)(2.0)) == 12
 
 
 def test_results_are_arrays():

@@ -200,6 +200,23 @@ def test_loops_without_derivative_do_no_harm():
     assert float(jax.grad(counted)(3.0)) == 4
 
 
+def test_random_keys_are_residuals_too():
+    def f(x, p, key):
+        def noisy(x, key):
+            return jax.random.normal(jax.random.fold_in(key, 3)) * x * x
+
+        return lax.cond(p, noisy, lambda x, key: 3 * x, x, key)
+
+    key = jax.random.key(0)
+    noise = jax.random.normal(jax.random.fold_in(key, 3))
+    for g in (f, jax.checkpoint(f)):
+        close(jax.grad(g)(2.0, True, key), 4 * noise)
+        close(jax.grad(g)(2.0, False, key), 3.0)
+        lanes = jax.vmap(jax.grad(g), (0, 0, None))
+        got = lanes(jnp.array([2.0, 2.0]), jnp.array([True, False]), key)
+        close(got, jnp.array([4 * noise, 3.0]))
+
+
 def test_integers_in_a_carry():
     def f(x):
         step = lambda c, _: ((c[0] + 1, c[1] * jnp.sin(x) + c[0]), c[0])

@@ -125,7 +125,9 @@ def test_rules_must_return_what_the_function_returns():
         return x
 
     f.defjvp(lambda p, t: ((p[0], p[0]), (t[0], t[0])))
-    with pytest.raises(TypeError, match=r"what `f` returns, float32\[\], got float32\[\], "):
+    with pytest.raises(
+        TypeError, match=r"what `f` returns, float32\[\], got float32\[\], "
+    ):
         jax.grad(jax.jit(lambda x: f(x) * 1.0))(1.0)
 
     @jax.custom_vjp
@@ -133,7 +135,9 @@ def test_rules_must_return_what_the_function_returns():
         return x
 
     g.defvjp(lambda x: (jnp.zeros(3), None), lambda r, ct: (ct,))
-    with pytest.raises(TypeError, match=r"what `g` returns, float32\[\], got float32\[3\]"):
+    with pytest.raises(
+        TypeError, match=r"what `g` returns, float32\[\], got float32\[3\]"
+    ):
         jax.grad(jax.jit(lambda x: g(x) * 1.0))(1.0)
     with pytest.raises(ValueError, match="must return cotangents like the arguments"):
         g.defvjp(lambda x: (x, None), lambda r, ct: (jnp.ones(2),))
@@ -196,7 +200,10 @@ def test_rules_may_close_over_arrays_whatever_runs_them():
             assert jax.jit(jax.grad(inside))(1.0) == 12
             ones = jnp.ones(2)
             assert jax.vmap(jax.grad(inside))(ones).tolist() == [12, 12]
-            assert jax.grad(lambda x: jax.vmap(inside)(x).sum())(ones).tolist() == [12, 12]
+            assert jax.grad(lambda x: jax.vmap(inside)(x).sum())(ones).tolist() == [
+                12,
+                12,
+            ]
 
     def waited(f):
         return lambda x: lax.while_loop(lambda x: x < 1.5, f, x)

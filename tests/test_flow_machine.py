@@ -149,7 +149,11 @@ def interpret_op(eqn, args):
         return carry
     if op.flow is Flow.SCAN:
         split = op.num_consts + op.num_carry
-        consts, carry, xs = args[: op.num_consts], args[op.num_consts : split], args[split:]
+        consts, carry, xs = (
+            args[: op.num_consts],
+            args[op.num_consts : split],
+            args[split:],
+        )
         turns = range(op.length)
         rows = []
         for i in reversed(turns) if op.reverse else turns:
@@ -158,7 +162,9 @@ def interpret_op(eqn, args):
             rows.append(outs[op.num_carry :])
         rows = rows[::-1] if op.reverse else rows
         ys = [
-            np.stack([row[k] for row in rows]) if rows else np.zeros(v.aval.shape, v.aval.dtype)
+            np.stack([row[k] for row in rows])
+            if rows
+            else np.zeros(v.aval.shape, v.aval.dtype)
             for k, v in enumerate(eqn.outs[op.num_carry :])
         ]
         return [*carry, *ys]
@@ -207,7 +213,8 @@ def test_branch(number, by_value):
                 lambda x, y: [ew.mul(ew.sin(x), y), zero(x)],
                 lambda x, y: [y, y],
             ],
-            x, y,
+            x,
+            y,
         )
 
     check(fun, np.int32(number), f4(5), f4(5), by_value=by_value)
@@ -223,7 +230,8 @@ def test_branch_of_sums_and_products(number):
                 lambda c, b: [contract.dot(c, b), sh.reduce_sum(c, (0, 1))],
                 lambda c, b: [ew.add(c, b), np.float32(3)],
             ],
-            c, b,
+            c,
+            b,
         )
         return [ew.neg(outs[0]), outs[1], c]
 
@@ -248,7 +256,10 @@ def test_branch_of_scalars():
 def test_scan_of_elementwise(shape, length, reverse):
     def fun(c, x):
         return scan(
-            lambda c, x: [ew.add(ew.mul(c, 0.5), x), ew.mul(c, x)], [c], [x], reverse=reverse
+            lambda c, x: [ew.add(ew.mul(c, 0.5), x), ew.mul(c, x)],
+            [c],
+            [x],
+            reverse=reverse,
         )
 
     check(fun, f4(*shape), f4(length, *shape))
@@ -300,10 +311,17 @@ def test_scan_swaps():
         return scan(lambda a, b, c: [b, c, a], [a, b, c], length=4)
 
     check(fun, f4(5), f4(5), f4(5))
-    check(lambda a, b: scan(lambda a, b: [ew.add(a, b), a], [a, b], length=7), f4(6), f4(6))
     check(
-        lambda a, b: scan(lambda a, b: [sh.rev(b, (0,)), sh.rev(a, (0,))], [a, b], length=3),
-        f4(6), f4(6),
+        lambda a, b: scan(lambda a, b: [ew.add(a, b), a], [a, b], length=7),
+        f4(6),
+        f4(6),
+    )
+    check(
+        lambda a, b: scan(
+            lambda a, b: [sh.rev(b, (0,)), sh.rev(a, (0,))], [a, b], length=3
+        ),
+        f4(6),
+        f4(6),
     )
 
 
@@ -317,7 +335,12 @@ def test_scan_carries_that_do_not_change():
 def test_scan_of_stencil():
     def fun(x):
         def body(x):
-            return ew.add(x, slices.concatenate([slices.slice(x, (1,), (50,)), slices.slice(x, (0,), (1,))], 0))
+            return ew.add(
+                x,
+                slices.concatenate(
+                    [slices.slice(x, (1,), (50,)), slices.slice(x, (0,), (1,))], 0
+                ),
+            )
 
         return scan(body, [x], length=5)
 
@@ -335,7 +358,11 @@ def test_scan_of_scalars_by_value():
 def test_scan_of_literals():
     def fun(x):
         zeros = sh.broadcast_in_dim(np.float32(0), (4,), ())
-        return scan(lambda a, b, x: [ew.add(a, x), np.float32(2), b], [zeros, np.float32(1)], [x])
+        return scan(
+            lambda a, b, x: [ew.add(a, x), np.float32(2), b],
+            [zeros, np.float32(1)],
+            [x],
+        )
 
     check(fun, f4(6, 4))
 
@@ -399,7 +426,10 @@ def test_scan_reads_after_writing():
     def fun(x):
         def body(x):
             new = ew.mul(x, 0.5)
-            return [ew.add(new, sh.broadcast_in_dim(sh.reduce_sum(x, (0,)), (100,), ())), sh.reduce_sum(new, (0,))]
+            return [
+                ew.add(new, sh.broadcast_in_dim(sh.reduce_sum(x, (0,)), (100,), ())),
+                sh.reduce_sum(new, (0,)),
+            ]
 
         return scan(body, [x], length=5)
 
@@ -442,7 +472,9 @@ def test_while_never():
 def test_while_in_scan_in_while():
     def fun(x):
         def halve(v):
-            return while_loop(lambda v: compare.gt(v, 1.0), lambda v: ew.mul(v, 0.5), [v])
+            return while_loop(
+                lambda v: compare.gt(v, 1.0), lambda v: ew.mul(v, 0.5), [v]
+            )
 
         def body(c, v):
             (h,) = halve(ew.mul(v, v))
@@ -452,7 +484,9 @@ def test_while_in_scan_in_while():
             total, halves = scan(body, [c], [x])
             return [ew.add(k, np.int32(1)), ew.add(x, halves), total]
 
-        return while_loop(lambda k, x, c: compare.lt(k, np.int32(3)), turn, [I0, x, np.float32(0)])
+        return while_loop(
+            lambda k, x, c: compare.lt(k, np.int32(3)), turn, [I0, x, np.float32(0)]
+        )
 
     check(fun, f4(6) * 5, tol=1e-4)
 
@@ -460,7 +494,16 @@ def test_while_in_scan_in_while():
 def test_branch_in_scan():
     def fun(c, x, which):
         def body(c, x, w):
-            (new,) = branch(w, [lambda c, x: ew.add(c, x), lambda c, x: c, lambda c, x: ew.mul(x, 2.0)], c, x)
+            (new,) = branch(
+                w,
+                [
+                    lambda c, x: ew.add(c, x),
+                    lambda c, x: c,
+                    lambda c, x: ew.mul(x, 2.0),
+                ],
+                c,
+                x,
+            )
             return [new, ew.neg(new)]
 
         return scan(body, [c], [x, which])
@@ -475,10 +518,13 @@ def test_scan_in_branch():
             i,
             [
                 lambda c, x: scan(lambda c, x: [ew.add(c, x), c], [c], [x]),
-                lambda c, x: scan(lambda c, x: [ew.mul(c, x), x], [c], [x], reverse=True),
+                lambda c, x: scan(
+                    lambda c, x: [ew.mul(c, x), x], [c], [x], reverse=True
+                ),
                 lambda c, x: [ew.add(c, 1.0), x],
             ],
-            c, x,
+            c,
+            x,
         )
 
     for number in range(3):
@@ -493,7 +539,8 @@ def test_work_counts_turns():
     many = program(lambda x: fun(x, 10_000), [f4(8)])[1]
     assert few.work < 2_000 and 3_000 < many.work < 3_000_000
     endless = program(
-        lambda x: while_loop(lambda x: np.bool_(True), lambda x: ew.add(x, 1.0), [x]), [f4(8)]
+        lambda x: while_loop(lambda x: np.bool_(True), lambda x: ew.add(x, 1.0), [x]),
+        [f4(8)],
     )[1]
     assert endless.work > 300_000
     assert endless.loops and many.loops
@@ -518,9 +565,13 @@ def test_what_never_changes_is_computed_once():
 
     def loop(w, x):
         return while_loop(
-            lambda w, x: compare.gt(sh.reduce_sum(x, (0,)), ew.neg(sh.reduce_sum(ew.exp(w), (0,)))),
+            lambda w, x: compare.gt(
+                sh.reduce_sum(x, (0,)), ew.neg(sh.reduce_sum(ew.exp(w), (0,)))
+            ),
             lambda w, x: ew.sub(x, ew.exp(w)),
-            [x], cond_consts=[w], body_consts=[w],
+            [x],
+            cond_consts=[w],
+            body_consts=[w],
         )
 
     check(loop, f4(8), f4(8) + 50, tol=1e-4)
@@ -587,7 +638,12 @@ def test_tiny_arrays_that_do_not_fit():
 
     def fun(y):
         def body(y):
-            return [slices.concatenate([slices.slice(y, (1, 0), (50, 3)), slices.slice(y, (0, 0), (1, 3))], 0)]
+            return [
+                slices.concatenate(
+                    [slices.slice(y, (1, 0), (50, 3)), slices.slice(y, (0, 0), (1, 3))],
+                    0,
+                )
+            ]
 
         return scan(body, [y], length=3)
 
@@ -622,7 +678,9 @@ def test_counts_and_constants_of_a_turn():
     def fun(c, s):
         def body(s, c, i):
             count = sh.broadcasted_iota(np.float32, (40,), 0)
-            wide = sh.broadcast_in_dim(ew.add(s, convert.convert_element_type(i, np.float32)), (40,), ())
+            wide = sh.broadcast_in_dim(
+                ew.add(s, convert.convert_element_type(i, np.float32)), (40,), ()
+            )
             return [ew.add(ew.add(c, count), wide), ew.add(i, np.int32(1))]
 
         return scan(body, [c, I0], consts=[s], length=4)
@@ -634,11 +692,18 @@ def test_counts_and_constants_of_a_turn():
 def test_flows_inside_of_flows(place):
     def fun(x, y):
         def halve(v):
-            return while_loop(lambda v: compare.gt(v, 1.0), lambda v: ew.mul(v, 0.5), [v])[0]
+            return while_loop(
+                lambda v: compare.gt(v, 1.0), lambda v: ew.mul(v, 0.5), [v]
+            )[0]
 
         def body(c, x, y):
             less = convert.convert_element_type(compare.lt(x, 0.0), np.int32)
-            (v,) = branch(less, [lambda c, x: ew.add(c, halve(x)), lambda c, x: ew.mul(c, 0.5)], c, x)
+            (v,) = branch(
+                less,
+                [lambda c, x: ew.add(c, halve(x)), lambda c, x: ew.mul(c, 0.5)],
+                c,
+                x,
+            )
             (v,) = scan(lambda x, v: [ew.add(v, x)], [v], consts=[x], length=3)
             return [v, ew.add(y, sh.broadcast_in_dim(v, (30,), ())), ew.neg(v)]
 
@@ -651,18 +716,28 @@ def test_flows_inside_of_flows(place):
 
 def test_large_spaces():
     def fun(c, x, k):
-        return scan(lambda k, c, x: [ew.add(ew.mul(c, k), x), ew.mul(c, x)], [c], [x], consts=[k])
+        return scan(
+            lambda k, c, x: [ew.add(ew.mul(c, k), x), ew.mul(c, x)],
+            [c],
+            [x],
+            consts=[k],
+        )
 
     check(fun, f4(300, 401), f4(3, 300, 401), f4(300, 401), tol=1e-5)
     check(
         lambda c, x, k: fun(sh.transpose(c, (1, 0)), x, ew.exp(k)),
-        f4(401, 300), f4(3, 300, 401), f4(300, 401), tol=1e-5,
+        f4(401, 300),
+        f4(3, 300, 401),
+        f4(300, 401),
+        tol=1e-5,
     )
 
 
 def test_results_that_nobody_wants():
     def fun(c, x):
-        _, ys, _ = scan(lambda c, d, x: [ew.add(c, x), ew.mul(d, x), c, x][:3], [c, c], [x])
+        _, ys, _ = scan(
+            lambda c, d, x: [ew.add(c, x), ew.mul(d, x), c, x][:3], [c, c], [x]
+        )
         return ys
 
     check(fun, f4(5), f4(6, 5))
@@ -683,7 +758,10 @@ def test_lanes_end_on_their_own(size, place):
             k = compare.select_n(going, k, ew.add(k, np.int32(1)))
             return [compare.lt(k, n), k]
 
-        test = jaxpr_of(lambda going, k: reduce.reduce_or(going, (0,)), [Aval((size,), np.dtype(bool)), aval(zeros)])
+        test = jaxpr_of(
+            lambda going, k: reduce.reduce_or(going, (0,)),
+            [Aval((size,), np.dtype(bool)), aval(zeros)],
+        )
         step = jaxpr_of(body, [aval(n), Aval((size,), np.dtype(bool)), aval(zeros)])
         return LaneWhile(test, step, 0, 1)(n, compare.lt(zeros, n), zeros)
 
@@ -751,6 +829,8 @@ def test_interrupt_of_an_endless_loop(loop, place):
     tests = os.path.dirname(os.path.abspath(__file__))
     result = subprocess.run(
         [sys.executable, "-c", ENDLESS.format(tests=tests, loop=LOOPS[loop])],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert result.stdout.strip() == "survived", result.stderr

@@ -33,7 +33,9 @@ class CompensatedSum(ReduceSum):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [(4,), (8,), (16,), (64,), (1000,), (3, 40), (100_000,)])
+@pytest.mark.parametrize(
+    "shape", [(4,), (8,), (16,), (64,), (1000,), (3, 40), (100_000,)]
+)
 def test_compensated_sums_of_whole_numbers_lose_nothing(dtype, shape):
     with jax.enable_x64(True):
         x = np.random.default_rng(0).integers(-60, 60, shape).astype(dtype)

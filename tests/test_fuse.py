@@ -36,13 +36,16 @@ def plan(fun, *shapes):
 
 
 def test_plan_of_a_sum_of_squares():
-    assert plan(lambda x: sh.reduce_sum(ew.mul(x, x), (0, 1)), (300, 400)) == """\
+    assert (
+        plan(lambda x: sh.reduce_sum(ew.mul(x, x), (0, 1)), (300, 400))
+        == """\
 v0: f32[300,400]
 kernel [300, 400]
   %0 = read v0 at 0 [400, 1]
   %1 = mul %0 %0
   v1 = reduce_sum[axes=(0, 1)] %1
 return v1"""
+    )
 
 
 def standardise(a):
@@ -55,7 +58,9 @@ def standardise(a):
 
 def test_plan_of_standardise():
     """What is cheap is computed again: the difference is never stored."""
-    assert plan(standardise, (200, 300)) == """\
+    assert (
+        plan(standardise, (200, 300))
+        == """\
 v0: f32[200,300]
 kernel [200, 300]
   %0 = read v0 at 0 [300, 1]
@@ -85,6 +90,7 @@ kernel [200, 300]
   %4 = div %2 %3
   v5 dense = %4
 return v5"""
+    )
 
 
 def softmax(a):
@@ -99,7 +105,9 @@ def test_plan_of_softmax():
 
     All kernels visit a row before the next one, which stays in the caches.
     """
-    assert plan(softmax, (200, 300)) == """\
+    assert (
+        plan(softmax, (200, 300))
+        == """\
 v0: f32[200,300]
 band of 200 rows, 300 elements each
   kernel [200, 300]
@@ -118,6 +126,7 @@ band of 200 rows, 300 elements each
     %2 = div %0 %1
     v4 dense = %2
 return v4"""
+    )
 
 
 def test_plan_of_views():
@@ -127,7 +136,9 @@ def test_plan_of_views():
         turned = sh.transpose(ew.neg(x), (1, 0))
         return slices.concatenate([turned, sh.rev(turned, (0,))], 1)
 
-    assert plan(fun, (3, 4)) == """\
+    assert (
+        plan(fun, (3, 4))
+        == """\
 v0: f32[3,4]
 kernel [4, 3]
   %0 = read v0 at 0 [1, 4]
@@ -137,6 +148,7 @@ kernel [4, 3]
   v1 at 0 [6, 1] = %1
   v1 at 3 [6, 1] = %3
 return v1"""
+    )
 
 
 def test_plan_of_a_loop_turn_in_place():

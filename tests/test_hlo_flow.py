@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from plugin import needs_plugin, on_plugin
 
 import tetrad as jax
 import tetrad.numpy as jnp
-from plugin import needs_plugin, on_plugin
 from tetrad import lax
 
 pytestmark = needs_plugin

@@ -10,8 +10,17 @@ import tetrad as jax
 import tetrad.numpy as jnp
 
 DTYPES = [
-    "bool", "int8", "int16", "float16", ml_dtypes.bfloat16, "int32", "float32", "int64",
-    "float64", "complex64", "complex128",
+    "bool",
+    "int8",
+    "int16",
+    "float16",
+    ml_dtypes.bfloat16,
+    "int32",
+    "float32",
+    "int64",
+    "float64",
+    "complex64",
+    "complex128",
 ]
 
 

@@ -170,7 +170,9 @@ def test_sort_by_several_keys():
         others = [DTYPES[i] for i in rng.integers(len(DTYPES), size=3)]
         made = [draw(rng, d, 2, 300, few=True) for d in (dtype, *others)]
         check_sort(made, keys=3)
-    check_sort([draw(rng, np.dtype("int8"), 70001), draw(rng, FLOATS[3], 70001)], keys=2)
+    check_sort(
+        [draw(rng, np.dtype("int8"), 70001), draw(rng, FLOATS[3], 70001)], keys=2
+    )
 
 
 @pytest.mark.parametrize(
@@ -325,7 +327,9 @@ def check_fold(rng, dtype, fold, shape, axis, reverse, ulp=3.0):
     elif got.size:
         size = np.abs(want)
         scale = np.max(size) if fold == "add" else size + 1
-        assert np.max(np.abs(got.astype(want.dtype) - want) / scale) < ulp * epsilon(dtype)
+        assert np.max(np.abs(got.astype(want.dtype) - want) / scale) < ulp * epsilon(
+            dtype
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -368,7 +372,10 @@ def test_running_folds_of_special_values(dtype):
     for fold, n in itertools.product(folds_of(dtype), (1, 2, 3, 5, 7, 8, 45)):
         x = row[:n]
         want = folded_by_numpy(x, fold, 0, False).astype(dtype)
-        for got in (cumulative(x, fold), cumulative(np.tile(x[:, None], 9), fold)[:, 4]):
+        for got in (
+            cumulative(x, fold),
+            cumulative(np.tile(x[:, None], 9), fold)[:, 4],
+        ):
             np.testing.assert_allclose(got, want, rtol=1e-6)
             np.testing.assert_array_equal(np.signbit(got)[:3], np.signbit(want)[:3])
 

@@ -45,7 +45,10 @@ print("fine")
 
 def run(code, **env):
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=100,
         env={**os.environ, **env},
     )
     assert done.stdout.strip() == "fine", done.stderr
@@ -114,20 +117,30 @@ def test_run_unmodified_programs(tmp_path):
     )
     env = {**os.environ}
     base = [sys.executable, "-m", "tetrad"]
-    done = subprocess.run([*base, str(script), "a", "b"], capture_output=True, text=True,
-                          env=env)
+    done = subprocess.run(
+        [*base, str(script), "a", "b"], capture_output=True, text=True, env=env
+    )
     assert done.stdout.strip() == "['a', 'b'] 0.0 __main__", done.stderr
-    done = subprocess.run([*base, "-m", "program", "c"], capture_output=True, text=True,
-                          env=env, cwd=tmp_path)
+    done = subprocess.run(
+        [*base, "-m", "program", "c"],
+        capture_output=True,
+        text=True,
+        env=env,
+        cwd=tmp_path,
+    )
     assert done.stdout.strip() == "['c'] 0.0 __main__", done.stderr
     done = subprocess.run(
         [*base, "-c", "import jax, sys; print(jax.numpy.arange(3), sys.argv)", "d"],
-        capture_output=True, text=True, env=env,
+        capture_output=True,
+        text=True,
+        env=env,
     )
     assert done.stdout.strip() == "[0 1 2] ['-c', 'd']", done.stderr
 
 
 def test_install_as_jax():
-    run("import tetrad; tetrad.install_as_jax(); import jax; assert jax is tetrad;"
+    run(
+        "import tetrad; tetrad.install_as_jax(); import jax; assert jax is tetrad;"
         "import jax.numpy; assert jax.numpy is tetrad.numpy;"
-        "assert tetrad.__spec__.name == 'tetrad'; print('fine')")
+        "assert tetrad.__spec__.name == 'tetrad'; print('fine')"
+    )

@@ -77,7 +77,9 @@ def run(mistake: Mistake) -> Told | None:
         exec(compile(mistake.program, name, "exec"), names)
     except BaseException as error:
         shown = [
-            f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__
+            f
+            for f in traceback.extract_tb(error.__traceback__)
+            if f.filename != __file__
         ]
         return Told(error, shown)
     return None
@@ -181,7 +183,9 @@ def test_leaks_say_what_holds_the_value() -> None:
     assert "attribute `best` of the class Kept" in held(lambda: jnp.sin(Kept.best))
     holder = Holder()
     leak(holder.inner["a"].append)
-    assert "attribute `inner['a'][0]` of a Holder" in held(lambda: holder.inner["a"][0] * 2)
+    assert "attribute `inner['a'][0]` of a Holder" in held(
+        lambda: holder.inner["a"][0] * 2
+    )
     last = None
 
     def keep(x: Any) -> None:

@@ -176,7 +176,9 @@ def test_an_assignment_is_rewritten_in_the_words_of_the_user():
 
 def test_messages_name_shapes_and_what_to_write():
     a, b = jnp.ones((3, 2)), jnp.ones((3, 2))
-    with pytest.raises(TypeError, match=r"a @ b.*float32\[3,2\].*did you mean a @ b\.T\?"):
+    with pytest.raises(
+        TypeError, match=r"a @ b.*float32\[3,2\].*did you mean a @ b\.T\?"
+    ):
         a @ b
     with pytest.raises(ValueError, match=r"a \+ c.*c\[:, None\]"):
         c = jnp.ones(3)

@@ -41,27 +41,45 @@ UNIT = np.array([-0.8, -0.1, 0.3, 0.7])
 COMPLEX = np.array([0.3 + 0.4j, -0.5 + 0.8j, 1.2 - 0.6j, -0.9 - 0.4j])
 
 UNARY = [
-    (arithmetic.Square(), ANY), (arithmetic.Log(), POSITIVE),
-    (arithmetic.Sqrt(), POSITIVE), (arithmetic.Rsqrt(), POSITIVE),
-    (arithmetic.Cbrt(), ANY), (complex.Abs(), ANY),
-    (arithmetic.IntegerPow(3), ANY), (arithmetic.IntegerPow(-2), ANY),
+    (arithmetic.Square(), ANY),
+    (arithmetic.Log(), POSITIVE),
+    (arithmetic.Sqrt(), POSITIVE),
+    (arithmetic.Rsqrt(), POSITIVE),
+    (arithmetic.Cbrt(), ANY),
+    (complex.Abs(), ANY),
+    (arithmetic.IntegerPow(3), ANY),
+    (arithmetic.IntegerPow(-2), ANY),
     (arithmetic.IntegerPow(1), ANY),
-    (transcendental.Exp(), ANY), (transcendental.Exp2(), ANY),
-    (transcendental.Expm1(), ANY), (transcendental.Log1p(), UNIT),
-    (transcendental.Logistic(), ANY), (transcendental.Sin(), ANY),
-    (transcendental.Cos(), ANY), (transcendental.Tan(), UNIT),
-    (transcendental.Asin(), UNIT), (transcendental.Acos(), UNIT),
-    (transcendental.Atan(), ANY), (transcendental.Sinh(), ANY),
-    (transcendental.Cosh(), ANY), (transcendental.Tanh(), ANY),
-    (transcendental.Asinh(), ANY), (transcendental.Acosh(), POSITIVE + 1),
+    (transcendental.Exp(), ANY),
+    (transcendental.Exp2(), ANY),
+    (transcendental.Expm1(), ANY),
+    (transcendental.Log1p(), UNIT),
+    (transcendental.Logistic(), ANY),
+    (transcendental.Sin(), ANY),
+    (transcendental.Cos(), ANY),
+    (transcendental.Tan(), UNIT),
+    (transcendental.Asin(), UNIT),
+    (transcendental.Acos(), UNIT),
+    (transcendental.Atan(), ANY),
+    (transcendental.Sinh(), ANY),
+    (transcendental.Cosh(), ANY),
+    (transcendental.Tanh(), ANY),
+    (transcendental.Asinh(), ANY),
+    (transcendental.Acosh(), POSITIVE + 1),
     (transcendental.Atanh(), UNIT),
-    (special.Erf(), ANY), (special.Erfc(), ANY), (special.ErfInv(), UNIT),
-    (special.Lgamma(), POSITIVE), (special.Digamma(), POSITIVE),
+    (special.Erf(), ANY),
+    (special.Erfc(), ANY),
+    (special.ErfInv(), UNIT),
+    (special.Lgamma(), POSITIVE),
+    (special.Digamma(), POSITIVE),
 ]
 BINARY = [
-    (arithmetic.Div(), ANY, POSITIVE), (arithmetic.Rem(), ANY * 3 + 0.1, POSITIVE),
-    (arithmetic.Max(), ANY, UNIT), (arithmetic.Min(), ANY, UNIT),
-    (arithmetic.Pow(), POSITIVE, ANY), (transcendental.Atan2(), ANY, UNIT),
+    (arithmetic.Div(), ANY, POSITIVE),
+    (arithmetic.Rem(), ANY * 3 + 0.1, POSITIVE),
+    (arithmetic.Max(), ANY, UNIT),
+    (arithmetic.Min(), ANY, UNIT),
+    (arithmetic.Pow(), POSITIVE, ANY),
+    (transcendental.Atan2(), ANY, UNIT),
 ]
 
 
@@ -104,7 +122,8 @@ def test_derivative_of_two_operands(op: Any, x: Any, y: Any) -> None:
 def test_derivatives_where_functions_have_corners() -> None:
     one = known(np.array([1.0]))
     assert [array_of(c)[0] for c in arithmetic.Max().derivative(one, one, one)] == [
-        0.5, 0.5
+        0.5,
+        0.5,
     ]
     zero = known(np.array([0.0]))
     assert array_of(complex.Abs().derivative(zero, zero)[0])[0] == 1
@@ -112,9 +131,15 @@ def test_derivatives_where_functions_have_corners() -> None:
     assert array_of(by_x)[0] == 0
     assert array_of(by_y)[0] == 0
     assert arithmetic.Sign().derivative(one, one) == (None,)
-    low, x, high = known(np.array([0.0])), known(np.array([0.5])), known(np.array([1.0]))
+    low, x, high = (
+        known(np.array([0.0])),
+        known(np.array([0.5])),
+        known(np.array([1.0])),
+    )
     assert [array_of(c)[0] for c in arithmetic.Clamp().derivative(x, low, x, high)] == [
-        0, 1, 0
+        0,
+        1,
+        0,
     ]
 
 
@@ -134,12 +159,19 @@ LINEAR = [
     (views.BroadcastInDim((2, 3, 4), (1, 2)), X),
     (views.BroadcastInDim((3, 4), (0, 1)), X[:, :1]),
     (views.BroadcastInDim((5,), ()), np.array(2.0)),
-    (views.ReduceSum((1,)), X), (views.ReduceSum((0, 1)), X),
-    (views.Reshape((2, 6)), X), (views.Squeeze((0,)), X[None]),
-    (views.Transpose((1, 0)), X), (views.Rev((0, 1)), X),
-    (slices.Slice((0, 1), (3, 4), (2, 2)), X), (slices.Slice((1, 0), (1, 4)), X),
-    (arithmetic.Neg(), X), (identity.Copy(), X), (complex.Real(), COMPLEX),
-    (complex.Imag(), COMPLEX), (complex.Conj(np.dtype(np.complex128)), COMPLEX),
+    (views.ReduceSum((1,)), X),
+    (views.ReduceSum((0, 1)), X),
+    (views.Reshape((2, 6)), X),
+    (views.Squeeze((0,)), X[None]),
+    (views.Transpose((1, 0)), X),
+    (views.Rev((0, 1)), X),
+    (slices.Slice((0, 1), (3, 4), (2, 2)), X),
+    (slices.Slice((1, 0), (1, 4)), X),
+    (arithmetic.Neg(), X),
+    (identity.Copy(), X),
+    (complex.Real(), COMPLEX),
+    (complex.Imag(), COMPLEX),
+    (complex.Conj(np.dtype(np.complex128)), COMPLEX),
 ]
 
 
@@ -188,9 +220,7 @@ def test_transpose_of_choices_and_products() -> None:
     which = known(np.array([True, False]))
     x = Linear(Aval((2,), "float64"))
     ct = known(np.array([2.0, 3.0]))
-    none, on_false, on_true = compare.SelectN().transpose(
-        ct, which, x, x
-    )
+    none, on_false, on_true = compare.SelectN().transpose(ct, which, x, x)
     assert none is None
     assert array_of(on_false).tolist() == [0, 3]
     assert array_of(on_true).tolist() == [2, 0]
@@ -214,15 +244,19 @@ def test_index_maps_agree_with_numpy() -> None:
         (lax.slice_in_dim(X, -3, None, 2, axis=1), X[:, -3::2]),
         (lax.index_in_dim(X, -1, 1, False), X[:, -1]),
         (lax.rev(X, (1,)), X[:, ::-1]),
-        (lax.pad(X, 9, [(1, -1, 0), (-1, 2, 0)]), np.pad(
-            X[:2, 1:], ((1, 0), (0, 2)), constant_values=9)),
+        (
+            lax.pad(X, 9, [(1, -1, 0), (-1, 2, 0)]),
+            np.pad(X[:2, 1:], ((1, 0), (0, 2)), constant_values=9),
+        ),
         (lax.concatenate([X, X[:1]], 0), np.concatenate([X, X[:1]])),
         (lax.stack([X, X], 1), np.stack([X, X], 1)),
         (lax.unstack(X, 1)[2], X[:, 2]),
         (lax.split(X, (1, 3), 1)[1], X[:, 1:]),
         (lax.iota("int32", 4), np.arange(4, dtype=np.int32)),
-        (lax.broadcasted_iota("float32", (2, 3), 1),
-         np.broadcast_to(np.arange(3, dtype=np.float32), (2, 3))),
+        (
+            lax.broadcasted_iota("float32", (2, 3), 1),
+            np.broadcast_to(np.arange(3, dtype=np.float32), (2, 3)),
+        ),
         (lax.full((2, 2), 7, "int8"), np.full((2, 2), 7, np.int8)),
         (lax.full_like(X, 1), np.ones_like(X)),
         (lax.squeeze(X[None], (0,)), X),
@@ -246,12 +280,20 @@ def test_interior_padding() -> None:
 @pytest.mark.parametrize(
     ("shape", "axes", "new"),
     [
-        ((4, 6), (0, 1), (2, 2, 3, 2)), ((4, 6), (1, 0), (6, 2, 2)),
-        ((2, 1, 3), (0, 1, 2), (6,)), ((2, 3, 4), (2, 0, 1), (2, 2, 6)),
-        ((2, 3, 4), (2, 0, 1), (4, 6, 1)), ((5,), (0,), (1, 5, 1)), ((), (), (1, 1)),
-        ((2, 3), (1, 0), (6,)), ((6, 1), (1, 0), (3, 2)), ((2, 3, 4), (0, 2, 1), (24,)),
-        ((4, 3, 2), (0, 2, 1), (2, 2, 6)), ((0, 3), (0, 1), (3, 0)),
-        ((2, 8, 9), (0, 1, 2), (4, 4, 3, 3)), ((1, 1), (0, 1), ()),
+        ((4, 6), (0, 1), (2, 2, 3, 2)),
+        ((4, 6), (1, 0), (6, 2, 2)),
+        ((2, 1, 3), (0, 1, 2), (6,)),
+        ((2, 3, 4), (2, 0, 1), (2, 2, 6)),
+        ((2, 3, 4), (2, 0, 1), (4, 6, 1)),
+        ((5,), (0,), (1, 5, 1)),
+        ((), (), (1, 1)),
+        ((2, 3), (1, 0), (6,)),
+        ((6, 1), (1, 0), (3, 2)),
+        ((2, 3, 4), (0, 2, 1), (24,)),
+        ((4, 3, 2), (0, 2, 1), (2, 2, 6)),
+        ((0, 3), (0, 1), (3, 0)),
+        ((2, 8, 9), (0, 1, 2), (4, 4, 3, 3)),
+        ((1, 1), (0, 1), ()),
     ],
 )
 def test_reshape_by_strides(
@@ -379,8 +421,21 @@ def test_bits() -> None:
 def test_reduced_precision(dtype: str) -> None:
     with np.errstate(over="ignore"):
         x = np.array(
-            [1.3, -2.7, 1e-7, 6e4, 65519.0, 65520.0, np.inf, -np.inf, np.nan, 0.0, -0.0,
-             6.2e-5, 5e-5]
+            [
+                1.3,
+                -2.7,
+                1e-7,
+                6e4,
+                65519.0,
+                65520.0,
+                np.inf,
+                -np.inf,
+                np.nan,
+                0.0,
+                -0.0,
+                6.2e-5,
+                5e-5,
+            ]
         ).astype(dtype)
     got = array_of(lax.reduce_precision(known(x), 5, 10))
     with np.errstate(over="ignore"):
@@ -442,24 +497,42 @@ def text(function: Any, *avals: Aval) -> str:
 def test_jaxpr_text_reads_like_jax() -> None:
     v, m = Aval((3,), "float32"), Aval((3, 4), "float32")
     shows = [
-        (lambda x: lax.broadcast_in_dim(x, (3, 4), (0,)), v,
-         "broadcast_in_dim[broadcast_dimensions=(0,)] a"),
-        (lambda x: lax.reduce_sum(x, (0,)), m,
-         "reduce_sum[axes=(0,) out_sharding=None] a"),
-        (lambda x: lax.convert_element_type(x, "int32"), v,
-         "convert_element_type[new_dtype=int32 weak_type=False] a"),
+        (
+            lambda x: lax.broadcast_in_dim(x, (3, 4), (0,)),
+            v,
+            "broadcast_in_dim[broadcast_dimensions=(0,)] a",
+        ),
+        (
+            lambda x: lax.reduce_sum(x, (0,)),
+            m,
+            "reduce_sum[axes=(0,) out_sharding=None] a",
+        ),
+        (
+            lambda x: lax.convert_element_type(x, "int32"),
+            v,
+            "convert_element_type[new_dtype=int32 weak_type=False] a",
+        ),
         (lambda x: lax.integer_pow(x, 2), v, "integer_pow[y=2] a"),
         (lax.sin, v, "sin a"),
         (lambda x: lax.select(True, x, x), v, "select_n True:bool[] a a"),
         (lambda x: lax.round(x), v, "round[rounding_method=0] a"),
         (lambda x: lax.bitwise_and(lax.eq(x, x), True), v, "and b True:bool[]"),
-        (lambda x: lax.reshape(x, (12,)), m,
-         "reshape[dimensions=None new_sizes=(12,) sharding=None] a"),
-        (lambda x: lax.pad(x, 0, [(1, 0, 0)]), v,
-         "pad[padding_config=((1, 0, 0),)] a 0.0:f32[]"),
+        (
+            lambda x: lax.reshape(x, (12,)),
+            m,
+            "reshape[dimensions=None new_sizes=(12,) sharding=None] a",
+        ),
+        (
+            lambda x: lax.pad(x, 0, [(1, 0, 0)]),
+            v,
+            "pad[padding_config=((1, 0, 0),)] a 0.0:f32[]",
+        ),
         (lambda x: lax.erf_inv(x), v, "erf_inv a"),
-        (lambda x: lax.shift_right_logical(x, 1), Aval((2,), "int32"),
-         "shift_right_logical a 1:i32[]"),
+        (
+            lambda x: lax.shift_right_logical(x, 1),
+            Aval((2,), "int32"),
+            "shift_right_logical a 1:i32[]",
+        ),
     ]
     for function, aval, want in shows:
         assert want in text(function, aval)
@@ -469,9 +542,12 @@ def test_parameters_replay() -> None:
     v = Aval((3, 4), "float32")
     jaxpr, _ = stage(lambda x: [lax.reduce_sum(lax.reshape(x, (12,)), (0,))], [v])
     for eqn in jaxpr.eqns:
-        assert eqn.primitive(**{
-            k: w for k, w in eqn.params.items() if k not in eqn.op.fixed
-        }) is eqn.op
+        assert (
+            eqn.primitive(
+                **{k: w for k, w in eqn.params.items() if k not in eqn.op.fixed}
+            )
+            is eqn.op
+        )
     reshape = jaxpr.eqns[0]
     again = reshape.primitive.bind(np.zeros((3, 4), np.float32), **reshape.params)
     assert isinstance(again, Known)
@@ -483,10 +559,16 @@ def test_parameters_replay() -> None:
         (lambda: lax.add(X, [1.0]), TypeError, "argument 1 is a list"),
         (lambda: lax.add(X, None), TypeError, "argument 1 is None"),
         (lambda: lax.sin("a"), TypeError, "'a' of type str"),
-        (lambda: lax.add(X, X[0]), TypeError,
-         r"equal shapes .*float64\[3,4\] and float64\[4\].*jnp.add"),
-        (lambda: lax.add(X, X.astype(int)), TypeError,
-         r"same dtypes.*float64\[3,4\] and int64\[3,4\].*jnp.add"),
+        (
+            lambda: lax.add(X, X[0]),
+            TypeError,
+            r"equal shapes .*float64\[3,4\] and float64\[4\].*jnp.add",
+        ),
+        (
+            lambda: lax.add(X, X.astype(int)),
+            TypeError,
+            r"same dtypes.*float64\[3,4\] and int64\[3,4\].*jnp.add",
+        ),
         (lambda: lax.sin(1), TypeError, "sin does not accept int64"),
         (lambda: lax.reshape(X, (5,)), ValueError, r"reshape float64\[3,4\] \(12 el"),
         (lambda: lax.transpose(X, (0, 0)), ValueError, "not a permutation"),
@@ -501,13 +583,20 @@ def test_parameters_replay() -> None:
         (lambda: lax.integer_pow(3, -1), TypeError, "negative powers"),
         (lambda: lax.pad(X, 0, [(0, 0, 0)]), ValueError, "one .low, high, interior."),
         (lambda: lax.full((2,), X), TypeError, "must be a scalar"),
-        (lambda: lax.reshape(X, (lax.add(1, 2),)), TypeError, "must be Python integers"),
+        (
+            lambda: lax.reshape(X, (lax.add(1, 2),)),
+            TypeError,
+            "must be Python integers",
+        ),
         (lambda: lax.reshape(X, (3.0, 4)), TypeError, "tuple of integers"),
         (lambda: lax.index_in_dim(X, 3), IndexError, "index 3 is out of range"),
         (lambda: lax.lt(1j, 2j), TypeError, "lt does not accept complex128"),
         (lambda: lax.split(X, (1, 1)), ValueError, "add up to 3"),
-        (lambda: lax.bitcast_convert_type(X.astype(np.int16), "int32"), ValueError,
-         r"2 times as wide needs a last axis of extent 2, got int16\[3,4\]"),
+        (
+            lambda: lax.bitcast_convert_type(X.astype(np.int16), "int32"),
+            ValueError,
+            r"2 times as wide needs a last axis of extent 2, got int16\[3,4\]",
+        ),
         (lambda: lax.bitcast_convert_type(1j, "int32"), TypeError, "complex128"),
     ],
 )

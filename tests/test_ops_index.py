@@ -127,7 +127,9 @@ def test_gather_modes_outside() -> None:
 
 def test_fill_has_no_tangent_of_nan() -> None:
     check(
-        lambda x: lax.gather(x, known(np.array([[1], [9]])), ROWS, (1, 5), fill_value=3),
+        lambda x: lax.gather(
+            x, known(np.array([[1], [9]])), ROWS, (1, 5), fill_value=3
+        ),
         X,
     )
 
@@ -257,7 +259,10 @@ def test_expansions_for_backends_with_one_mode(
 
 
 def gather_op(numbers: Any, sizes: Any, fill: Any) -> Any:
-    avals = [known(X).aval, known(np.zeros((4, 3, 1 if numbers is BATCHED else 2), int)).aval]
+    avals = [
+        known(X).aval,
+        known(np.zeros((4, 3, 1 if numbers is BATCHED else 2), int)).aval,
+    ]
     if numbers is ROWS:
         avals[1] = known(np.zeros((3, 1), int)).aval
     jaxpr, _ = stage(

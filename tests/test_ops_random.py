@@ -75,7 +75,9 @@ def test_seed_arrays() -> None:
 def test_bits(width: int) -> None:
     with enable_x64(True):
         key = random.random_seed(3)
-        first, second = [array_of(w).astype(np.uint64) for w in random.cipher(key, (5,))]
+        first, second = [
+            array_of(w).astype(np.uint64) for w in random.cipher(key, (5,))
+        ]
         bits = array_of(random.random_bits(key, width, (5,)))
         assert bits.dtype == np.dtype(f"uint{width}")
         both = first << np.uint64(32) | second if width == 64 else first ^ second

@@ -9,8 +9,15 @@ import tetrad.numpy as jnp
 from tetrad import lax
 
 DTYPES = [
-    "bool", "int8", "float16", ml_dtypes.bfloat16, "int32", "float32", "float64",
-    "complex64", "complex128",
+    "bool",
+    "int8",
+    "float16",
+    ml_dtypes.bfloat16,
+    "int32",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
 ]
 MODES = ["clip", "fill", "wrap"]
 

@@ -107,7 +107,9 @@ def test_permutation():
 
 def test_choice():
     key = random.key(6)
-    got = np.asarray(random.choice(key, 5, (2000,), p=jnp.array([0, 0.1, 0.2, 0.3, 0.4])))
+    got = np.asarray(
+        random.choice(key, 5, (2000,), p=jnp.array([0, 0.1, 0.2, 0.3, 0.4]))
+    )
     share = np.bincount(got, minlength=5) / 2000
     np.testing.assert_allclose(share, [0, 0.1, 0.2, 0.3, 0.4], atol=0.05)
     distinct = np.asarray(random.choice(key, jnp.arange(10.0), (10,), replace=False))

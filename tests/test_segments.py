@@ -36,11 +36,19 @@ def test_segments(name, dtype, bucket):
     got = function(data, IDS, num_segments=4, bucket_size=bucket)
     assert got.dtype == dtype
     np.testing.assert_array_equal(got, want)
-    np.testing.assert_array_equal(jax.jit(function, static_argnums=2)(data, IDS, 4), want)
+    np.testing.assert_array_equal(
+        jax.jit(function, static_argnums=2)(data, IDS, 4), want
+    )
 
 
 def test_the_number_of_segments():
-    assert jax.ops.segment_sum(jnp.ones(3), jnp.array([0, 4, -2])).tolist() == [1, 0, 0, 0, 1]
+    assert jax.ops.segment_sum(jnp.ones(3), jnp.array([0, 4, -2])).tolist() == [
+        1,
+        0,
+        0,
+        0,
+        1,
+    ]
     with pytest.raises(ValueError, match="num_segments decides the shape"):
         jax.jit(jax.ops.segment_max)(jnp.ones(3), jnp.array([0, 1, 2]))
     with pytest.raises(ValueError, match="one number for each row"):

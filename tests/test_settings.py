@@ -51,7 +51,10 @@ def test_raw_keys_are_noticed_on_request():
         with pytest.raises(ValueError, match=r"normal was given a raw key"):
             jax.random.normal(raw, (2,))
         jax.random.normal(jax.random.key(0), (2,))
-    with jax.legacy_prng_key("warn"), pytest.warns(UserWarning, match="raw key") as seen:
+    with (
+        jax.legacy_prng_key("warn"),
+        pytest.warns(UserWarning, match="raw key") as seen,
+    ):
         jax.random.split(raw)
     assert seen[0].filename == __file__
 

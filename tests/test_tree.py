@@ -500,7 +500,9 @@ def test_registration_explains_bad_arguments() -> None:
     with pytest.raises(TypeError, match="must be a class"):
         tree_lib.register_pytree_node(3, list, list)  # type: ignore[arg-type]
     tree_lib.register_pytree_node(Thing, lambda t: [1, 2, 3], lambda d, c: None)  # type: ignore[arg-type, return-value]
-    with pytest.raises(ValueError, match=r"Thing must return a pair .* got \[1, 2, 3\]"):
+    with pytest.raises(
+        ValueError, match=r"Thing must return a pair .* got \[1, 2, 3\]"
+    ):
         flatten(Thing())
 
 

@@ -9,7 +9,14 @@ import tetrad.numpy as jnp
 
 @pytest.mark.parametrize(
     "shapes",
-    [((), ()), ((3,), ()), ((2, 1), (3,)), ((1,), (4,)), ((2, 3), (2, 3)), ((1,), (1,))],
+    [
+        ((), ()),
+        ((3,), ()),
+        ((2, 1), (3,)),
+        ((1,), (4,)),
+        ((2, 3), (2, 3)),
+        ((1,), (1,)),
+    ],
 )
 def test_scalars_broadcast(shapes):
     a, b = (np.random.default_rng(i).random(s, "f") for i, s in enumerate(shapes))

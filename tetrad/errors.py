@@ -7,12 +7,20 @@ from tetrad._src.util.errors import JaxprTypeError as JaxprTypeError
 from tetrad._src.util.errors import JaxRuntimeError as JaxRuntimeError
 from tetrad._src.util.errors import JAXTypeError as JAXTypeError
 from tetrad._src.util.errors import KeyReuseError as KeyReuseError
-from tetrad._src.util.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
+from tetrad._src.util.errors import (
+    NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
+)
 from tetrad._src.util.errors import OutOfMemoryError as OutOfMemoryError
 from tetrad._src.util.errors import ShapeError as ShapeError
-from tetrad._src.util.errors import TracerArrayConversionError as TracerArrayConversionError
-from tetrad._src.util.errors import TracerBoolConversionError as TracerBoolConversionError
-from tetrad._src.util.errors import TracerIntegerConversionError as TracerIntegerConversionError
+from tetrad._src.util.errors import (
+    TracerArrayConversionError as TracerArrayConversionError,
+)
+from tetrad._src.util.errors import (
+    TracerBoolConversionError as TracerBoolConversionError,
+)
+from tetrad._src.util.errors import (
+    TracerIntegerConversionError as TracerIntegerConversionError,
+)
 from tetrad._src.util.errors import UnexpectedTracerError as UnexpectedTracerError
 
 __all__ = [

@@ -182,9 +182,13 @@ from tetrad._src.ops.gather import index_take as index_take
 from tetrad._src.ops.index import dynamic_index_in_dim as dynamic_index_in_dim
 from tetrad._src.ops.index import dynamic_slice as dynamic_slice
 from tetrad._src.ops.index import dynamic_slice_in_dim as dynamic_slice_in_dim
-from tetrad._src.ops.index import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from tetrad._src.ops.index import (
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+)
 from tetrad._src.ops.index import dynamic_update_slice as dynamic_update_slice
-from tetrad._src.ops.index import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from tetrad._src.ops.index import (
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+)
 from tetrad._src.ops.scatter import scatter as scatter
 from tetrad._src.ops.scatter import scatter_add as scatter_add
 from tetrad._src.ops.scatter import scatter_apply as scatter_apply

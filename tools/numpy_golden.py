@@ -47,7 +47,9 @@ def main():
         try:
             found[line] = packed(eval(line, names))
         except Exception as error:
-            kinds = [k.__name__ for k in type(error).__mro__ if k.__module__ == "builtins"]
+            kinds = [
+                k.__name__ for k in type(error).__mro__ if k.__module__ == "builtins"
+            ]
             found[line] = {"error": kinds[0]}
     rows = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items()]
     (GOLDEN / "numpy.json").write_text("{\n" + ",\n".join(rows) + "\n}\n")

@@ -13,7 +13,11 @@ a = jnp.ones((3, 2))
 b = jnp.ones((3, 2))
 a @ b
 """,
-        TypeError, "a @ b", "a is float32[3,2]", "b is float32[3,2]", "a @ b.T",
+        TypeError,
+        "a @ b",
+        "a is float32[3,2]",
+        "b is float32[3,2]",
+        "a @ b.T",
     ),
     mistake(
         "a vector on the wrong side",
@@ -22,7 +26,11 @@ weights = jnp.ones((4, 3))
 x = jnp.ones(4)
 jnp.dot(weights, x)
 """,
-        TypeError, "jnp.dot(weights, x)", "float32[4,3]", "float32[4]", "jnp.dot(x, weights)",
+        TypeError,
+        "jnp.dot(weights, x)",
+        "float32[4,3]",
+        "float32[4]",
+        "jnp.dot(x, weights)",
     ),
     mistake(
         "a product with a scalar",
@@ -30,7 +38,10 @@ jnp.dot(weights, x)
 a = jnp.ones((3, 2))
 a @ 2
 """,
-        ValueError, "a @ 2", "float32[3,2]", "*",
+        ValueError,
+        "a @ 2",
+        "float32[3,2]",
+        "*",
     ),
     mistake(
         "shapes that do not broadcast",
@@ -39,7 +50,11 @@ x = jnp.ones((3, 4))
 bias = jnp.ones(3)
 x + bias
 """,
-        ValueError, "x + bias", "x is float32[3,4]", "bias is float32[3]", "bias[:, None]",
+        ValueError,
+        "x + bias",
+        "x is float32[3,4]",
+        "bias is float32[3]",
+        "bias[:, None]",
     ),
     mistake(
         "shapes that do not broadcast, in a function",
@@ -48,7 +63,10 @@ image = jnp.ones((28, 28))
 mask = jnp.ones((32, 32))
 jnp.maximum(image, mask)
 """,
-        ValueError, "jnp.maximum(image, mask)", "float32[28,28]", "float32[32,32]",
+        ValueError,
+        "jnp.maximum(image, mask)",
+        "float32[28,28]",
+        "float32[32,32]",
     ),
     mistake(
         "an update in place with another shape",
@@ -56,7 +74,10 @@ jnp.maximum(image, mask)
 total = jnp.zeros(3)
 total += jnp.ones(4)
 """,
-        ValueError, "total += jnp.ones(4)", "float32[3]", "float32[4]",
+        ValueError,
+        "total += jnp.ones(4)",
+        "float32[3]",
+        "float32[4]",
     ),
     mistake(
         "reshape to another size",
@@ -64,7 +85,11 @@ total += jnp.ones(4)
 x = jnp.arange(6)
 x.reshape(4, 2)
 """,
-        TypeError, "x.reshape(4, 2)", "int32[6]", "(4, 2)", "6",
+        TypeError,
+        "x.reshape(4, 2)",
+        "int32[6]",
+        "(4, 2)",
+        "6",
     ),
     mistake(
         "reshape with two unknowns",
@@ -72,7 +97,8 @@ x.reshape(4, 2)
 x = jnp.arange(6)
 jnp.reshape(x, (-1, -1))
 """,
-        ValueError, "jnp.reshape(x, (-1, -1))",
+        ValueError,
+        "jnp.reshape(x, (-1, -1))",
     ),
     mistake(
         "concatenate along an axis where others differ",
@@ -81,7 +107,11 @@ a = jnp.ones((2, 3))
 b = jnp.ones((2, 4))
 jnp.concatenate([a, b])
 """,
-        TypeError, "jnp.concatenate", "float32[2,3]", "float32[2,4]", "axis",
+        TypeError,
+        "jnp.concatenate",
+        "float32[2,3]",
+        "float32[2,4]",
+        "axis",
     ),
     mistake(
         "concatenate without a list",
@@ -90,7 +120,9 @@ a = jnp.ones(2)
 b = jnp.ones(2)
 jnp.concatenate(a, b)
 """,
-        TypeError, "jnp.concatenate", "[a, b]",
+        TypeError,
+        "jnp.concatenate",
+        "[a, b]",
     ),
     mistake(
         "stack arrays of different shapes",
@@ -99,7 +131,10 @@ a = jnp.ones(3)
 b = jnp.ones(4)
 jnp.stack([a, b])
 """,
-        ValueError, "jnp.stack", "float32[3]", "float32[4]",
+        ValueError,
+        "jnp.stack",
+        "float32[3]",
+        "float32[4]",
     ),
     mistake(
         "where with shapes that do not broadcast",
@@ -108,7 +143,10 @@ mask = jnp.array([True, False])
 a = jnp.ones(3)
 jnp.where(mask, a, 0)
 """,
-        ValueError, "jnp.where(mask, a, 0)", "bool[2]", "float32[3]",
+        ValueError,
+        "jnp.where(mask, a, 0)",
+        "bool[2]",
+        "float32[3]",
     ),
     mistake(
         "broadcast_to a smaller shape",
@@ -116,7 +154,10 @@ jnp.where(mask, a, 0)
 x = jnp.ones((2, 3))
 jnp.broadcast_to(x, (3, 2))
 """,
-        ValueError, "jnp.broadcast_to(x, (3, 2))", "float32[2,3]", "(3, 2)",
+        ValueError,
+        "jnp.broadcast_to(x, (3, 2))",
+        "float32[2,3]",
+        "(3, 2)",
     ),
     mistake(
         "einsum with too many letters",
@@ -124,7 +165,10 @@ jnp.broadcast_to(x, (3, 2))
 a = jnp.ones((2, 3))
 jnp.einsum("ijk->i", a)
 """,
-        ValueError, "jnp.einsum", "ijk", "2 axes",
+        ValueError,
+        "jnp.einsum",
+        "ijk",
+        "2 axes",
     ),
     mistake(
         "einsum with sizes that differ",
@@ -133,7 +177,11 @@ a = jnp.ones((2, 3))
 b = jnp.ones((4, 5))
 jnp.einsum("ij,jk->ik", a, b)
 """,
-        ValueError, "jnp.einsum", "'j'", "3", "4",
+        ValueError,
+        "jnp.einsum",
+        "'j'",
+        "3",
+        "4",
     ),
     mistake(
         "set with a value of the wrong shape",
@@ -142,14 +190,19 @@ x = jnp.zeros((4, 3))
 row = jnp.ones(4)
 x.at[0].set(row)
 """,
-        ValueError, "x.at[0].set(row)", "float32[4]", "(3,)",
+        ValueError,
+        "x.at[0].set(row)",
+        "float32[4]",
+        "(3,)",
     ),
     mistake(
         "zeros with separate extents",
         """
 jnp.zeros(3, 4)
 """,
-        TypeError, "jnp.zeros(3, 4)", "jnp.zeros((3, 4))",
+        TypeError,
+        "jnp.zeros(3, 4)",
+        "jnp.zeros((3, 4))",
     ),
     mistake(
         "a negative extent",
@@ -157,7 +210,9 @@ jnp.zeros(3, 4)
 n = -1
 jnp.ones((n, 2))
 """,
-        ValueError, "jnp.ones", "-1",
+        ValueError,
+        "jnp.ones",
+        "-1",
     ),
     mistake(
         "a shape with a float",
@@ -165,7 +220,10 @@ jnp.ones((n, 2))
 n = 10
 jnp.zeros(n / 2)
 """,
-        TypeError, "jnp.zeros", "5.0", "//",
+        TypeError,
+        "jnp.zeros",
+        "5.0",
+        "//",
     ),
     mistake(
         "split into unequal parts",
@@ -173,7 +231,10 @@ jnp.zeros(n / 2)
 x = jnp.arange(7)
 jnp.split(x, 3)
 """,
-        ValueError, "jnp.split(x, 3)", "7", "jnp.array_split",
+        ValueError,
+        "jnp.split(x, 3)",
+        "7",
+        "jnp.array_split",
     ),
     # ----------------------------------------------------------------------- dtypes
     mistake(
@@ -181,35 +242,46 @@ jnp.split(x, 3)
         """
 jnp.ones(3, dtype="flaot32")
 """,
-        TypeError, "flaot32", "float32",
+        TypeError,
+        "flaot32",
+        "float32",
     ),
     mistake(
         "an array of text",
         """
 jnp.array(["cat", "dog"])
 """,
-        TypeError, "jnp.array", "cat",
+        TypeError,
+        "jnp.array",
+        "cat",
     ),
     mistake(
         "ragged rows",
         """
 jnp.array([[1, 2], [3]])
 """,
-        ValueError, "jnp.array", "[2, 1]",
+        ValueError,
+        "jnp.array",
+        "[2, 1]",
     ),
     mistake(
         "None among numbers",
         """
 jnp.array([1.0, None])
 """,
-        TypeError, "jnp.array", "None", "jnp.nan",
+        TypeError,
+        "jnp.array",
+        "None",
+        "jnp.nan",
     ),
     mistake(
         "an integer that does not fit",
         """
 jnp.array([300], dtype=jnp.uint8)
 """,
-        OverflowError, "300", "uint8",
+        OverflowError,
+        "300",
+        "uint8",
     ),
     mistake(
         "an integer that does not fit the other operand",
@@ -217,7 +289,10 @@ jnp.array([300], dtype=jnp.uint8)
 x = jnp.ones(2, jnp.uint8)
 x + 1000
 """,
-        OverflowError, "x + 1000", "1000", "uint8",
+        OverflowError,
+        "x + 1000",
+        "1000",
+        "uint8",
     ),
     mistake(
         "bits of floats",
@@ -225,7 +300,9 @@ x + 1000
 x = jnp.ones(3)
 (x > 0) & x
 """,
-        TypeError, "(x > 0) & x", "float32[3]",
+        TypeError,
+        "(x > 0) & x",
+        "float32[3]",
     ),
     mistake(
         "two comparisons without parentheses",
@@ -233,7 +310,10 @@ x = jnp.ones(3)
 x = jnp.arange(3.0)
 x > 0 & x < 2
 """,
-        TypeError, "0 & x", "float32[3]", "(",
+        TypeError,
+        "0 & x",
+        "float32[3]",
+        "(",
     ),
     mistake(
         "a chained comparison",
@@ -241,7 +321,9 @@ x > 0 & x < 2
 x = jnp.arange(3.0)
 0 < x < 2
 """,
-        ValueError, "0 < x < 2", "&",
+        ValueError,
+        "0 < x < 2",
+        "&",
     ),
     mistake(
         "order of complex numbers",
@@ -249,7 +331,9 @@ x = jnp.arange(3.0)
 z = jnp.ones(2, complex)
 jnp.floor(z)
 """,
-        TypeError, "jnp.floor(z)", "complex64[2]",
+        TypeError,
+        "jnp.floor(z)",
+        "complex64[2]",
     ),
     mistake(
         "not on an array",
@@ -257,7 +341,10 @@ jnp.floor(z)
 x = jnp.arange(3.0)
 not x
 """,
-        ValueError, "not x", "float32[3]", "jnp.logical_not",
+        ValueError,
+        "not x",
+        "float32[3]",
+        "jnp.logical_not",
     ),
     mistake(
         "if on an array",
@@ -266,7 +353,11 @@ x = jnp.arange(3.0)
 if x > 0:
     x = -x
 """,
-        ValueError, "x > 0", "bool[3]", "jnp.any", "jnp.where",
+        ValueError,
+        "x > 0",
+        "bool[3]",
+        "jnp.any",
+        "jnp.where",
     ),
     mistake(
         "float() of many elements",
@@ -274,7 +365,9 @@ if x > 0:
 losses = jnp.arange(3.0)
 float(losses)
 """,
-        TypeError, "float(losses)", "float32[3]",
+        TypeError,
+        "float(losses)",
+        "float32[3]",
     ),
     mistake(
         "text added to an array",
@@ -282,7 +375,9 @@ float(losses)
 x = jnp.arange(3.0)
 x + "1"
 """,
-        TypeError, "x + \"1\"", "str",
+        TypeError,
+        'x + "1"',
+        "str",
     ),
     mistake(
         "a list added to an array",
@@ -290,7 +385,9 @@ x + "1"
 x = jnp.arange(3.0)
 x + [1.0, 2.0, 3.0]
 """,
-        TypeError, "x + [1.0, 2.0, 3.0]", "jnp.array([1.0, 2.0, 3.0])",
+        TypeError,
+        "x + [1.0, 2.0, 3.0]",
+        "jnp.array([1.0, 2.0, 3.0])",
     ),
     mistake(
         "None times an array",
@@ -299,14 +396,18 @@ x = jnp.arange(3.0)
 scale = None
 x * scale
 """,
-        TypeError, "x * scale", "None",
+        TypeError,
+        "x * scale",
+        "None",
     ),
     mistake(
         "a list where an array is needed",
         """
 jnp.sum([1, 2])
 """,
-        TypeError, "jnp.sum", "jnp.array([1, 2])",
+        TypeError,
+        "jnp.sum",
+        "jnp.array([1, 2])",
     ),
     mistake(
         "several numbers where an array is needed",
@@ -314,6 +415,9 @@ jnp.sum([1, 2])
 a, b = 1.0, 2.0
 jnp.max(a, b)
 """,
-        TypeError, "jnp.max", "axis", "jnp.maximum(a, b)",
+        TypeError,
+        "jnp.max",
+        "axis",
+        "jnp.maximum(a, b)",
     ),
 ]

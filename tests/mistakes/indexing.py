@@ -12,7 +12,10 @@ MISTAKES: list[Mistake] = [
 x = jnp.ones((2, 3))
 x.sum(axis=5)
 """,
-        ValueError, "x.sum(axis=5)", "axis=5", "2 axes",
+        ValueError,
+        "x.sum(axis=5)",
+        "axis=5",
+        "2 axes",
     ),
     mistake(
         "an axis twice",
@@ -20,7 +23,10 @@ x.sum(axis=5)
 x = jnp.ones((2, 3))
 jnp.mean(x, axis=(1, -1))
 """,
-        ValueError, "jnp.mean", "(1, -1)", "twice",
+        ValueError,
+        "jnp.mean",
+        "(1, -1)",
+        "twice",
     ),
     mistake(
         "transpose with too few axes",
@@ -28,7 +34,10 @@ jnp.mean(x, axis=(1, -1))
 x = jnp.ones((2, 3, 4))
 jnp.transpose(x, (1, 0))
 """,
-        ValueError, "jnp.transpose(x, (1, 0))", "float32[2,3,4]", "(1, 0)",
+        ValueError,
+        "jnp.transpose(x, (1, 0))",
+        "float32[2,3,4]",
+        "(1, 0)",
     ),
     mistake(
         "squeeze of an axis that is not 1",
@@ -36,7 +45,9 @@ jnp.transpose(x, (1, 0))
 x = jnp.ones((2, 1))
 x.squeeze(0)
 """,
-        ValueError, "x.squeeze(0)", "float32[2,1]",
+        ValueError,
+        "x.squeeze(0)",
+        "float32[2,1]",
     ),
     mistake(
         "expand_dims too far",
@@ -44,7 +55,9 @@ x.squeeze(0)
 x = jnp.ones(3)
 jnp.expand_dims(x, 4)
 """,
-        ValueError, "jnp.expand_dims(x, 4)", "4",
+        ValueError,
+        "jnp.expand_dims(x, 4)",
+        "4",
     ),
     mistake(
         "moveaxis of an axis that does not exist",
@@ -52,7 +65,9 @@ jnp.expand_dims(x, 4)
 x = jnp.ones((2, 3))
 jnp.moveaxis(x, 0, 2)
 """,
-        ValueError, "jnp.moveaxis(x, 0, 2)", "destination",
+        ValueError,
+        "jnp.moveaxis(x, 0, 2)",
+        "destination",
     ),
     mistake(
         "an output to write to",
@@ -60,7 +75,9 @@ jnp.moveaxis(x, 0, 2)
 x = jnp.ones(3)
 jnp.exp(x, out=x)
 """,
-        TypeError, "jnp.exp(x, out=x)", "out = jnp.exp(",
+        TypeError,
+        "jnp.exp(x, out=x)",
+        "out = jnp.exp(",
     ),
     mistake(
         "three arrays to add",
@@ -68,7 +85,9 @@ jnp.exp(x, out=x)
 a = b = c = jnp.ones(3)
 jnp.add(a, b, c)
 """,
-        TypeError, "jnp.add(a, b, c)", "two arrays, got 3",
+        TypeError,
+        "jnp.add(a, b, c)",
+        "two arrays, got 3",
     ),
     mistake(
         "the sine of a random key",
@@ -76,7 +95,10 @@ jnp.add(a, b, c)
 key = random.key(0)
 jnp.sin(key)
 """,
-        TypeError, "jnp.sin(key)", "key<fry>[]", "random keys",
+        TypeError,
+        "jnp.sin(key)",
+        "key<fry>[]",
+        "random keys",
     ),
     mistake(
         "an axis given as text",
@@ -84,7 +106,9 @@ jnp.sin(key)
 x = jnp.ones((2, 3))
 x.sum(axis="rows")
 """,
-        TypeError, "x.sum", "'rows'",
+        TypeError,
+        "x.sum",
+        "'rows'",
     ),
     # ---------------------------------------------------------------------- indices
     mistake(
@@ -93,7 +117,10 @@ x.sum(axis="rows")
 x = jnp.arange(3)
 x[3]
 """,
-        IndexError, "x[3]", "3", "(3,)",
+        IndexError,
+        "x[3]",
+        "3",
+        "(3,)",
     ),
     mistake(
         "too many indices",
@@ -101,7 +128,10 @@ x[3]
 x = jnp.arange(3)
 x[0, 1]
 """,
-        IndexError, "x[0, 1]", "2", "(3,)",
+        IndexError,
+        "x[0, 1]",
+        "2",
+        "(3,)",
     ),
     mistake(
         "a float as index",
@@ -109,7 +139,10 @@ x[0, 1]
 x = jnp.arange(10)
 x[len(x) / 2]
 """,
-        TypeError, "x[len(x) / 2]", "5.0", "//",
+        TypeError,
+        "x[len(x) / 2]",
+        "5.0",
+        "//",
     ),
     mistake(
         "an array of floats as index",
@@ -118,7 +151,10 @@ x = jnp.arange(10)
 i = jnp.array([1.0, 2.0])
 x[i]
 """,
-        TypeError, "x[i]", "float32[2]", "astype(int)",
+        TypeError,
+        "x[i]",
+        "float32[2]",
+        "astype(int)",
     ),
     mistake(
         "text as index",
@@ -126,7 +162,8 @@ x[i]
 params = jnp.arange(3)
 params["w"]
 """,
-        TypeError, 'params["w"]',
+        TypeError,
+        'params["w"]',
     ),
     mistake(
         "a list as index",
@@ -134,7 +171,9 @@ params["w"]
 x = jnp.arange(3)
 x[[0, 1]]
 """,
-        TypeError, "x[[0, 1]]", "x[jnp.array([0, 1])]",
+        TypeError,
+        "x[[0, 1]]",
+        "x[jnp.array([0, 1])]",
     ),
     mistake(
         "a mask of another shape",
@@ -143,7 +182,10 @@ x = jnp.arange(3)
 mask = jnp.array([True, False])
 x[mask]
 """,
-        IndexError, "x[mask]", "(2,)", "(3,)",
+        IndexError,
+        "x[mask]",
+        "(2,)",
+        "(3,)",
     ),
     mistake(
         "assignment to an element",
@@ -151,7 +193,8 @@ x[mask]
 x = jnp.zeros(3)
 x[0] = 1
 """,
-        TypeError, "x = x.at[0].set(1)",
+        TypeError,
+        "x = x.at[0].set(1)",
     ),
     mistake(
         "addition to a slice",
@@ -159,7 +202,8 @@ x[0] = 1
 grid = jnp.zeros((4, 4))
 grid[1:3, 0] += 2.0
 """,
-        TypeError, "grid = grid.at[1:3, 0].add(2.0)",
+        TypeError,
+        "grid = grid.at[1:3, 0].add(2.0)",
     ),
     mistake(
         "deletion of an element",
@@ -167,7 +211,8 @@ grid[1:3, 0] += 2.0
 x = jnp.zeros(3)
 del x[0]
 """,
-        TypeError, "x = jnp.delete(x, 0)",
+        TypeError,
+        "x = jnp.delete(x, 0)",
     ),
     mistake(
         "calling an update without an index",
@@ -175,7 +220,9 @@ del x[0]
 x = jnp.zeros(3)
 x.at.set(1.0)
 """,
-        TypeError, "x.at[", "[:]",
+        TypeError,
+        "x.at[",
+        "[:]",
     ),
     mistake(
         "a power of elements out of range",
@@ -183,7 +230,10 @@ x.at.set(1.0)
 x = jnp.zeros(3)
 x.at[5].power(2)
 """,
-        IndexError, "x.at[5].power(2)", "5", "(3,)",
+        IndexError,
+        "x.at[5].power(2)",
+        "5",
+        "(3,)",
     ),
     mistake(
         "items of several elements",
@@ -191,7 +241,9 @@ x.at[5].power(2)
 x = jnp.arange(3)
 x.item()
 """,
-        ValueError, "x.item()", "int32[3]",
+        ValueError,
+        "x.item()",
+        "int32[3]",
     ),
     mistake(
         "a list indexed by an array of floats",
@@ -199,7 +251,10 @@ x.item()
 x = jnp.arange(3.0)
 [1, 2, 3][x[0]]
 """,
-        TypeError, "[1, 2, 3][x[0]]", "float32[]", "int(x)",
+        TypeError,
+        "[1, 2, 3][x[0]]",
+        "float32[]",
+        "int(x)",
     ),
     mistake(
         "the length of a scalar",
@@ -207,7 +262,9 @@ x = jnp.arange(3.0)
 x = jnp.float32(1)
 len(x)
 """,
-        TypeError, "len(x)", "float32[]",
+        TypeError,
+        "len(x)",
+        "float32[]",
     ),
     mistake(
         "assignment through at",
@@ -215,7 +272,8 @@ len(x)
 a = jnp.ones(3)
 a.at[0] = 5
 """,
-        TypeError, "x = x.at[i].set(v)",
+        TypeError,
+        "x = x.at[i].set(v)",
     ),
     mistake(
         "addition through at",
@@ -223,7 +281,8 @@ a.at[0] = 5
 a = jnp.ones(3)
 a.at[0] += 5
 """,
-        TypeError, "x = x.at[i].add(v)",
+        TypeError,
+        "x = x.at[i].add(v)",
     ),
     mistake(
         "iterating over a scalar",
@@ -232,7 +291,9 @@ total = jnp.float32(3)
 for part in total:
     pass
 """,
-        TypeError, "total", "float32[]",
+        TypeError,
+        "total",
+        "float32[]",
     ),
     mistake(
         "an array as a dictionary key",
@@ -240,6 +301,8 @@ for part in total:
 x = jnp.arange(3)
 {x: 1}
 """,
-        TypeError, "{x: 1}", "int32[3]",
+        TypeError,
+        "{x: 1}",
+        "int32[3]",
     ),
 ]

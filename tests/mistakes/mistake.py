@@ -14,5 +14,7 @@ class Mistake(NamedTuple):
     shows: tuple[str, ...] = ()
 
 
-def mistake(title: str, program: str, error: type[BaseException], *shows: str) -> Mistake:
+def mistake(
+    title: str, program: str, error: type[BaseException], *shows: str
+) -> Mistake:
     return Mistake(title, program.strip() + "\n", error, shows)

@@ -14,14 +14,19 @@ params = {"w": jnp.ones(2), "b": jnp.ones(1)}
 grads = {"w": jnp.ones(2)}
 jax.tree.map(lambda p, g: p - g, params, grads)
 """,
-        ValueError, "tree.map", "'b'",
+        ValueError,
+        "tree.map",
+        "'b'",
     ),
     mistake(
         "tree.map over a list and a tuple",
         """
 jax.tree.map(lambda a, b: a + b, [1, 2], (1, 2))
 """,
-        ValueError, "tree.map", "list", "tuple",
+        ValueError,
+        "tree.map",
+        "list",
+        "tuple",
     ),
     mistake(
         "in_axes with another structure than the argument",
@@ -29,7 +34,9 @@ jax.tree.map(lambda a, b: a + b, [1, 2], (1, 2))
 params = {"w": jnp.ones((3, 2)), "b": jnp.ones(3)}
 jax.vmap(lambda p, x: p["w"] * x, in_axes=({"w": 0}, None))(params, 1.0)
 """,
-        ValueError, "in_axes", "'b'",
+        ValueError,
+        "in_axes",
+        "'b'",
     ),
     mistake(
         "out_axes with another structure than the result",
@@ -39,7 +46,10 @@ def f(x):
 
 jax.vmap(f, out_axes=(0, 0, 0))(jnp.ones(3))
 """,
-        ValueError, "out_axes", "3", "2",
+        ValueError,
+        "out_axes",
+        "3",
+        "2",
     ),
     mistake(
         "a result that is no array",
@@ -50,7 +60,10 @@ def f(x):
 
 f(1.0)
 """,
-        TypeError, "f", "['name']", "'loss'",
+        TypeError,
+        "f",
+        "['name']",
+        "'loss'",
     ),
     # -------------------------------------------------------------------------- jit
     mistake(
@@ -61,7 +74,11 @@ def f(x, sizes):
 
 jax.jit(f, static_argnums=1)(1.0, [1, 2])
 """,
-        ValueError, "`sizes`", "`f`", "list", "tuple",
+        ValueError,
+        "`sizes`",
+        "`f`",
+        "list",
+        "tuple",
     ),
     mistake(
         "static_argnums out of range",
@@ -71,7 +88,10 @@ def f(x, n):
 
 jax.jit(f, static_argnums=2)
 """,
-        ValueError, "static_argnums=2", "`f`", "2",
+        ValueError,
+        "static_argnums=2",
+        "`f`",
+        "2",
     ),
     mistake(
         "static_argnames misspelt",
@@ -81,7 +101,10 @@ def f(x, size):
 
 jax.jit(f, static_argnames="sizes")
 """,
-        ValueError, "'sizes'", "`f`", "size",
+        ValueError,
+        "'sizes'",
+        "`f`",
+        "size",
     ),
     mistake(
         "an object as argument of a jitted function",
@@ -95,7 +118,11 @@ def predict(model, x):
 
 predict(Model(), 1.0)
 """,
-        TypeError, "`model`", "predict", "Model", "static_argnames",
+        TypeError,
+        "`model`",
+        "predict",
+        "Model",
+        "static_argnames",
     ),
     mistake(
         "if on a traced value",
@@ -108,7 +135,9 @@ def f(x):
 
 f(1.0)
 """,
-        errors.TracerBoolConversionError, "x > 0", "jnp.where(x > 0, x, -x)",
+        errors.TracerBoolConversionError,
+        "x > 0",
+        "jnp.where(x > 0, x, -x)",
     ),
     mistake(
         "a conditional expression on a traced value",
@@ -119,7 +148,9 @@ def f(a):
 
 f(1.0)
 """,
-        errors.TracerBoolConversionError, "a > 0", "jnp.where(a > 0, a, -a)",
+        errors.TracerBoolConversionError,
+        "a > 0",
+        "jnp.where(a > 0, a, -a)",
     ),
     mistake(
         "and between traced values",
@@ -130,7 +161,9 @@ def f(x):
 
 f(0.5)
 """,
-        errors.TracerBoolConversionError, "x > 0", "(x > 0) & (x < 1)",
+        errors.TracerBoolConversionError,
+        "x > 0",
+        "(x > 0) & (x < 1)",
     ),
     mistake(
         "while on a traced value",
@@ -143,7 +176,9 @@ def f(x):
 
 f(1.0)
 """,
-        errors.TracerBoolConversionError, "x < 10", "lax.while_loop",
+        errors.TracerBoolConversionError,
+        "x < 10",
+        "lax.while_loop",
     ),
     mistake(
         "assert on a traced value",
@@ -155,7 +190,8 @@ def f(x):
 
 f(1.0)
 """,
-        errors.TracerBoolConversionError, "assert x > 0",
+        errors.TracerBoolConversionError,
+        "assert x > 0",
     ),
     mistake(
         "not on a traced value",
@@ -168,7 +204,9 @@ def f(x):
 
 f(True)
 """,
-        errors.TracerBoolConversionError, "`not x`", "jnp.where(jnp.logical_not(x), 1, 2)",
+        errors.TracerBoolConversionError,
+        "`not x`",
+        "jnp.where(jnp.logical_not(x), 1, 2)",
     ),
     mistake(
         "max of traced values",
@@ -179,7 +217,9 @@ def relu(x):
 
 relu(1.0)
 """,
-        errors.TracerBoolConversionError, "`max(x, 0)`", "jnp.maximum(x, 0)",
+        errors.TracerBoolConversionError,
+        "`max(x, 0)`",
+        "jnp.maximum(x, 0)",
     ),
     mistake(
         "sorted on a traced value",
@@ -190,7 +230,9 @@ def f(x):
 
 f(jnp.arange(3.0))
 """,
-        errors.TracerBoolConversionError, "`sorted(x)`", "jnp.sort(x)",
+        errors.TracerBoolConversionError,
+        "`sorted(x)`",
+        "jnp.sort(x)",
     ),
     mistake(
         "math on a traced value",
@@ -203,7 +245,9 @@ def f(x):
 
 f(1.0)
 """,
-        errors.ConcretizationTypeError, "`math.sin(x)`", "jnp.sin(x)",
+        errors.ConcretizationTypeError,
+        "`math.sin(x)`",
+        "jnp.sin(x)",
     ),
     mistake(
         "a dictionary indexed by a traced value",
@@ -216,7 +260,10 @@ def f(i):
 
 f(1)
 """,
-        TypeError, "`names[i]`", "int32[]", 'static_argnames="i"',
+        TypeError,
+        "`names[i]`",
+        "int32[]",
+        'static_argnames="i"',
     ),
     mistake(
         "a traced value in a format",
@@ -228,7 +275,9 @@ def f(x):
 
 f(1.0)
 """,
-        TypeError, "float32[]", "jax.debug.print",
+        TypeError,
+        "float32[]",
+        "jax.debug.print",
     ),
     mistake(
         "an axis that is traced",
@@ -239,7 +288,9 @@ def f(x, axis):
 
 f(jnp.ones((2, 2)), 1)
 """,
-        errors.ConcretizationTypeError, "jnp.sum(x, axis=axis)", 'static_argnames="axis"',
+        errors.ConcretizationTypeError,
+        "jnp.sum(x, axis=axis)",
+        'static_argnames="axis"',
     ),
     mistake(
         "a reshape by a traced value",
@@ -250,7 +301,9 @@ def f(x, n):
 
 f(jnp.arange(4), 2)
 """,
-        errors.ConcretizationTypeError, "x.reshape(n, -1)", 'static_argnames="n"',
+        errors.ConcretizationTypeError,
+        "x.reshape(n, -1)",
+        'static_argnames="n"',
     ),
     mistake(
         "nonzero of a traced value",
@@ -261,7 +314,10 @@ def f(x):
 
 f(jnp.arange(3.0))
 """,
-        errors.ConcretizationTypeError, "jnp.nonzero(x)", "float32[3]", "size=n",
+        errors.ConcretizationTypeError,
+        "jnp.nonzero(x)",
+        "float32[3]",
+        "size=n",
     ),
     mistake(
         "a gradient with text among the parameters",
@@ -271,7 +327,9 @@ def loss(params):
 
 jax.grad(loss)({"w": 1.0, "name": "net"})
 """,
-        TypeError, "params['name']", "'net'",
+        TypeError,
+        "params['name']",
+        "'net'",
     ),
     mistake(
         "an integer among the parameters of a gradient",
@@ -281,7 +339,10 @@ def loss(params):
 
 jax.grad(loss)({"w": 1})
 """,
-        TypeError, "`params['w']`", "`loss`", "1.0",
+        TypeError,
+        "`params['w']`",
+        "`loss`",
+        "1.0",
     ),
     mistake(
         "range of a traced value",
@@ -294,7 +355,10 @@ def f(x, n):
 
 f(1.0, 3)
 """,
-        errors.TracerIntegerConversionError, "range(n)", "fori_loop", "`n`",
+        errors.TracerIntegerConversionError,
+        "range(n)",
+        "fori_loop",
+        "`n`",
     ),
     mistake(
         "a list indexed by a traced value",
@@ -307,7 +371,9 @@ def f(i):
 
 f(1)
 """,
-        errors.TracerIntegerConversionError, "table[i]", "jnp.array(table)[i]",
+        errors.TracerIntegerConversionError,
+        "table[i]",
+        "jnp.array(table)[i]",
     ),
     mistake(
         "int of a traced value",
@@ -318,7 +384,9 @@ def f(x):
 
 f(1.0)
 """,
-        errors.ConcretizationTypeError, "int(x)", "x.astype(int)",
+        errors.ConcretizationTypeError,
+        "int(x)",
+        "x.astype(int)",
     ),
     mistake(
         "float of a traced value",
@@ -329,7 +397,8 @@ def f(x):
 
 f(1.0)
 """,
-        errors.ConcretizationTypeError, "float(x)",
+        errors.ConcretizationTypeError,
+        "float(x)",
     ),
     mistake(
         "NumPy on a traced value",
@@ -340,7 +409,9 @@ def f(x):
 
 f(1.0)
 """,
-        errors.TracerArrayConversionError, "np.sin(x)", "jnp.sin(x)",
+        errors.TracerArrayConversionError,
+        "np.sin(x)",
+        "jnp.sin(x)",
     ),
     mistake(
         "a shape from a traced value",
@@ -351,7 +422,10 @@ def f(n):
 
 f(3)
 """,
-        errors.ConcretizationTypeError, "jnp.zeros(n)", "`n`", "static",
+        errors.ConcretizationTypeError,
+        "jnp.zeros(n)",
+        "`n`",
+        "static",
     ),
     mistake(
         "a slice with traced ends",
@@ -362,7 +436,10 @@ def f(x, n):
 
 f(jnp.arange(5), 3)
 """,
-        IndexError, "x[:n]", "`n`", "dynamic_slice_in_dim",
+        IndexError,
+        "x[:n]",
+        "`n`",
+        "dynamic_slice_in_dim",
     ),
     mistake(
         "a traced mask as index",
@@ -373,7 +450,9 @@ def f(x):
 
 f(jnp.arange(3.0))
 """,
-        errors.NonConcreteBooleanIndexError, "x[x > 0]", "jnp.where(x > 0, x, 0)",
+        errors.NonConcreteBooleanIndexError,
+        "x[x > 0]",
+        "jnp.where(x > 0, x, 0)",
     ),
     mistake(
         "a leak through a list",
@@ -389,7 +468,10 @@ def f(x):
 f(1.0)
 seen[0] + 1
 """,
-        errors.UnexpectedTracerError, "seen[0]", "float32[]", "`f`",
+        errors.UnexpectedTracerError,
+        "seen[0]",
+        "float32[]",
+        "`f`",
     ),
     mistake(
         "a leak through an attribute",
@@ -403,7 +485,9 @@ layer = Layer()
 jax.jit(lambda x: layer(x))(1.0)
 layer.cache + 1
 """,
-        errors.UnexpectedTracerError, "Layer", "cache",
+        errors.UnexpectedTracerError,
+        "Layer",
+        "cache",
     ),
     mistake(
         "a leak through a global",
@@ -419,7 +503,10 @@ def step(x):
 step(1.0)
 jnp.sum(state)
 """,
-        errors.UnexpectedTracerError, "`state`", "float32[3]", "`step`",
+        errors.UnexpectedTracerError,
+        "`state`",
+        "float32[3]",
+        "`step`",
     ),
     mistake(
         "jit of a result",
@@ -429,7 +516,8 @@ def f(x):
 
 jax.jit(f(jnp.ones(3)))
 """,
-        TypeError, "jit(f)(x)",
+        TypeError,
+        "jit(f)(x)",
     ),
     mistake(
         "a missing argument of a jitted function",
@@ -440,6 +528,8 @@ def f(x, y):
 
 f(1.0)
 """,
-        TypeError, "f()", "'y'",
+        TypeError,
+        "f()",
+        "'y'",
     ),
 ]

@@ -15,7 +15,12 @@ def f(x, y):
 
 jax.vmap(f)(jnp.ones(3), jnp.ones(4))
 """,
-        ValueError, "x ", "y ", "(3,)", "(4,)", "in_axes=(0, None)",
+        ValueError,
+        "x ",
+        "y ",
+        "(3,)",
+        "(4,)",
+        "in_axes=(0, None)",
     ),
     mistake(
         "vmap with too few in_axes",
@@ -25,7 +30,10 @@ def f(x, y):
 
 jax.vmap(f, in_axes=(0,))(jnp.ones(3), jnp.ones(3))
 """,
-        ValueError, "in_axes=(0,)", "`f`", "in_axes=(0, 0)",
+        ValueError,
+        "in_axes=(0,)",
+        "`f`",
+        "in_axes=(0, 0)",
     ),
     mistake(
         "vmap over an axis that does not exist",
@@ -35,14 +43,19 @@ def f(x, y):
 
 jax.vmap(f, in_axes=(0, 1))(jnp.ones(3), jnp.ones(3))
 """,
-        ValueError, "y ", "(3,)", "in_axes=0",
+        ValueError,
+        "y ",
+        "(3,)",
+        "in_axes=0",
     ),
     mistake(
         "vmap over nothing",
         """
 jax.vmap(lambda x: x, in_axes=None)(jnp.ones(3))
 """,
-        ValueError, "in_axes=None", "axis_size",
+        ValueError,
+        "in_axes=None",
+        "axis_size",
     ),
     mistake(
         "vmap over a number",
@@ -52,14 +65,18 @@ def f(x, y):
 
 jax.vmap(f)(jnp.ones(3), 2.0)
 """,
-        ValueError, "y", "in_axes=(0, None)",
+        ValueError,
+        "y",
+        "in_axes=(0, None)",
     ),
     mistake(
         "vmap over a list of text",
         """
 jax.vmap(lambda name: name)(["a", "b"])
 """,
-        TypeError, "name", "'a'",
+        TypeError,
+        "name",
+        "'a'",
     ),
     mistake(
         "shapes inside vmap",
@@ -68,14 +85,18 @@ w = jnp.ones((4, 3))
 xs = jnp.ones((8, 5))
 jax.vmap(lambda x: w @ x)(xs)
 """,
-        TypeError, "w @ x", "w is float32[4,3]", "x is float32[5]",
+        TypeError,
+        "w @ x",
+        "w is float32[4,3]",
+        "x is float32[5]",
     ),
     mistake(
         "out_axes of None for a mapped result",
         """
 jax.vmap(lambda x: 2 * x, out_axes=None)(jnp.ones(3))
 """,
-        ValueError, "out_axes=None",
+        ValueError,
+        "out_axes=None",
     ),
     mistake(
         "if inside vmap",
@@ -85,7 +106,9 @@ def relu(x):
 
 jax.vmap(relu)(jnp.arange(3.0))
 """,
-        errors.TracerBoolConversionError, "vmap", "jnp.where(x > 0, x, 0.0)",
+        errors.TracerBoolConversionError,
+        "vmap",
+        "jnp.where(x > 0, x, 0.0)",
     ),
     # ------------------------------------------------------------------------- grad
     mistake(
@@ -96,7 +119,11 @@ def f(x):
 
 jax.grad(f)(jnp.arange(3.0))
 """,
-        TypeError, "`f`", "float32[3]", "sum()", "jacrev",
+        TypeError,
+        "`f`",
+        "float32[3]",
+        "sum()",
+        "jacrev",
     ),
     mistake(
         "the gradient at an integer",
@@ -106,7 +133,11 @@ def f(x):
 
 jax.grad(f)(3)
 """,
-        TypeError, "`x`", "`f`", "3", "3.0",
+        TypeError,
+        "`x`",
+        "`f`",
+        "3",
+        "3.0",
     ),
     mistake(
         "argnums beyond the arguments",
@@ -116,7 +147,9 @@ def f(x):
 
 jax.grad(f, argnums=1)(1.0)
 """,
-        TypeError, "argnums=1", "`f`",
+        TypeError,
+        "argnums=1",
+        "`f`",
     ),
     mistake(
         "has_aux forgotten",
@@ -126,7 +159,9 @@ def loss(w):
 
 jax.grad(loss)(1.0)
 """,
-        TypeError, "`loss`", "has_aux=True",
+        TypeError,
+        "`loss`",
+        "has_aux=True",
     ),
     mistake(
         "has_aux without a pair",
@@ -136,7 +171,10 @@ def loss(w):
 
 jax.grad(loss, has_aux=True)(1.0)
 """,
-        TypeError, "`loss`", "has_aux=True", "(value, auxiliary data)",
+        TypeError,
+        "`loss`",
+        "has_aux=True",
+        "(value, auxiliary data)",
     ),
     mistake(
         "the gradient of a result",
@@ -146,7 +184,8 @@ def f(x):
 
 jax.grad(f(3.0))
 """,
-        TypeError, "grad(f)(x)",
+        TypeError,
+        "grad(f)(x)",
     ),
     mistake(
         "the gradient of a function without result",
@@ -156,7 +195,10 @@ def f(x):
 
 jax.grad(f)(1.0)
 """,
-        TypeError, "`f`", "None", "return",
+        TypeError,
+        "`f`",
+        "None",
+        "return",
     ),
     mistake(
         "the gradient of a count",
@@ -166,7 +208,9 @@ def accuracy(x):
 
 jax.grad(accuracy)(jnp.arange(3.0))
 """,
-        TypeError, "`accuracy`", "int32[]",
+        TypeError,
+        "`accuracy`",
+        "int32[]",
     ),
     mistake(
         "float inside grad",
@@ -176,21 +220,28 @@ def f(x):
 
 jax.grad(f)(1.0)
 """,
-        errors.ConcretizationTypeError, "float(x)", "grad",
+        errors.ConcretizationTypeError,
+        "float(x)",
+        "grad",
     ),
     mistake(
         "a tangent of another shape",
         """
 jax.jvp(jnp.sin, (jnp.ones(3),), (jnp.ones(2),))
 """,
-        ValueError, "`x`", "(3,)", "(2,)",
+        ValueError,
+        "`x`",
+        "(3,)",
+        "(2,)",
     ),
     mistake(
         "a jvp without tuples",
         """
 jax.jvp(jnp.sin, 1.0, 1.0)
 """,
-        TypeError, "primals", "(p,)",
+        TypeError,
+        "primals",
+        "(p,)",
     ),
     # ----------------------------------------------------------------- control flow
     mistake(
@@ -198,7 +249,11 @@ jax.jvp(jnp.sin, 1.0, 1.0)
         """
 lax.scan(lambda c, x: c + x, 0.0, jnp.ones(3))
 """,
-        TypeError, "lax.scan", "(carry, y)", "float32[]", "return carry, None",
+        TypeError,
+        "lax.scan",
+        "(carry, y)",
+        "float32[]",
+        "return carry, None",
     ),
     mistake(
         "a scan whose carry changes shape",
@@ -208,7 +263,10 @@ def step(carry, x):
 
 lax.scan(step, 0.0, jnp.ones(3))
 """,
-        TypeError, "`step`", "float32[]", "float32[3]",
+        TypeError,
+        "`step`",
+        "float32[]",
+        "float32[3]",
     ),
     mistake(
         "a scan whose carry changes structure",
@@ -218,28 +276,40 @@ def step(state, x):
 
 lax.scan(step, {"total": 0.0}, jnp.ones(3))
 """,
-        TypeError, "`step`", "'total'", "'sum'",
+        TypeError,
+        "`step`",
+        "'total'",
+        "'sum'",
     ),
     mistake(
         "a scan over arrays of different lengths",
         """
 lax.scan(lambda c, x: (c, x), 0.0, (jnp.ones(3), jnp.ones(4)))
 """,
-        ValueError, "xs[0]", "xs[1]", "(3,)", "(4,)",
+        ValueError,
+        "xs[0]",
+        "xs[1]",
+        "(3,)",
+        "(4,)",
     ),
     mistake(
         "a scan over a number of steps",
         """
 lax.scan(lambda c, x: (c + 1, None), 0, 10)
 """,
-        ValueError, "xs", "int32[]",
+        ValueError,
+        "xs",
+        "int32[]",
     ),
     mistake(
         "a while loop whose condition is no bool",
         """
 lax.while_loop(lambda n: n, lambda n: n - 1, 3)
 """,
-        TypeError, "lax.while_loop", "`cond_fun`", "int32[]",
+        TypeError,
+        "lax.while_loop",
+        "`cond_fun`",
+        "int32[]",
     ),
     mistake(
         "the gradient of a while loop",
@@ -249,7 +319,10 @@ def f(x):
 
 jax.grad(f)(1.0)
 """,
-        ValueError, "lax.while_loop", "lax.scan", "jvp",
+        ValueError,
+        "lax.while_loop",
+        "lax.scan",
+        "jvp",
     ),
     mistake(
         "a cond on many elements",
@@ -257,21 +330,29 @@ jax.grad(f)(1.0)
 x = jnp.arange(3.0)
 lax.cond(x > 1, lambda: 1.0, lambda: 2.0)
 """,
-        TypeError, "lax.cond(x > 1, lambda: 1.0, lambda: 2.0)", "bool[3]", "jnp.where",
+        TypeError,
+        "lax.cond(x > 1, lambda: 1.0, lambda: 2.0)",
+        "bool[3]",
+        "jnp.where",
     ),
     mistake(
         "branches of different dtypes",
         """
 lax.cond(True, lambda x: x, lambda x: 0, 1.0)
 """,
-        TypeError, "float32[]", "int32[]",
+        TypeError,
+        "float32[]",
+        "int32[]",
     ),
     mistake(
         "branches that are values",
         """
 lax.cond(True, 1.0, 2.0)
 """,
-        TypeError, "lax.cond(True, 1.0, 2.0)", "true_fun", "1.0",
+        TypeError,
+        "lax.cond(True, 1.0, 2.0)",
+        "true_fun",
+        "1.0",
     ),
     mistake(
         "a loop up to a float",
@@ -279,7 +360,11 @@ lax.cond(True, 1.0, 2.0)
 n = 10
 lax.fori_loop(0, n / 2, lambda i, x: x + i, 0)
 """,
-        TypeError, "lax.fori_loop", "upper", "float32[]", "int(",
+        TypeError,
+        "lax.fori_loop",
+        "upper",
+        "float32",
+        "int(",
     ),
     mistake(
         "if in the body of a loop",
@@ -291,7 +376,9 @@ def body(i, x):
 
 lax.fori_loop(0, 3, body, 1.0)
 """,
-        errors.TracerBoolConversionError, "x > 3", "return jnp.where(x > 3, x, x + i)",
+        errors.TracerBoolConversionError,
+        "x > 3",
+        "return jnp.where(x > 3, x, x + i)",
     ),
     # ----------------------------------------------------------------------- random
     mistake(
@@ -299,21 +386,28 @@ lax.fori_loop(0, 3, body, 1.0)
         """
 random.normal(0, (3,))
 """,
-        TypeError, "random.normal", "random.key(0)",
+        TypeError,
+        "random.normal",
+        "random.key(0)",
     ),
     mistake(
         "a shape instead of a key",
         """
 random.uniform((3, 2))
 """,
-        TypeError, "random.uniform", "key", "(3, 2)",
+        TypeError,
+        "random.uniform",
+        "key",
+        "(3, 2)",
     ),
     mistake(
         "a seed with fractions",
         """
 random.key(1.5)
 """,
-        TypeError, "random.key", "1.5",
+        TypeError,
+        "random.key",
+        "1.5",
     ),
     mistake(
         "a shape with a fraction",
@@ -321,7 +415,9 @@ random.key(1.5)
 key = random.key(0)
 random.normal(key, (2.5,))
 """,
-        TypeError, "random.normal", "2.5",
+        TypeError,
+        "random.normal",
+        "2.5",
     ),
     mistake(
         "several keys where one is needed",
@@ -329,14 +425,20 @@ random.normal(key, (2.5,))
 keys = random.split(random.key(0), 3)
 random.normal(keys, (2,))
 """,
-        ValueError, "random.normal", "(3,)", "vmap",
+        ValueError,
+        "random.normal",
+        "(3,)",
+        "vmap",
     ),
     mistake(
         "an array of another kind as key",
         """
 random.normal(jnp.ones(2), (3,))
 """,
-        TypeError, "random.normal", "float32[2]", "random.key",
+        TypeError,
+        "random.normal",
+        "float32[2]",
+        "random.key",
     ),
     # ---------------------------------------------------------------------- devices
     mistake(
@@ -347,7 +449,9 @@ state = jnp.zeros(3)
 new = step(state)
 state + 1
 """,
-        RuntimeError, "donated", "float32[3]",
+        RuntimeError,
+        "donated",
+        "float32[3]",
     ),
     mistake(
         "a deleted array",
@@ -356,21 +460,27 @@ x = jnp.zeros(3)
 x.delete()
 print(x)
 """,
-        RuntimeError, "deleted", "float32[3]",
+        RuntimeError,
+        "deleted",
+        "float32[3]",
     ),
     mistake(
         "a device that does not exist",
         """
 jax.devices("gpuu")
 """,
-        RuntimeError, "gpuu", "cpu",
+        RuntimeError,
+        "gpuu",
+        "cpu",
     ),
     mistake(
         "a setting that does not exist",
         """
 jax.config.update("jax_enable_x65", True)
 """,
-        AttributeError, "jax_enable_x65", "jax_enable_x64",
+        AttributeError,
+        "jax_enable_x65",
+        "jax_enable_x64",
     ),
     mistake(
         "a function that does not exist",
@@ -378,6 +488,7 @@ jax.config.update("jax_enable_x65", True)
 x = jnp.ones(3)
 x.fill(2.0)
 """,
-        AttributeError, "fill",
+        AttributeError,
+        "fill",
     ),
 ]

@@ -22,7 +22,9 @@ from tetrad._src.util.frames import hide_frames
 Core = tuple[str, ...]
 
 _ARGUMENT = r"\((?:\w+(?:,\w+)*)?\)"
-_SIGNATURE = re.compile(rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$")
+_SIGNATURE = re.compile(
+    rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$"
+)
 
 
 def parse(signature: str) -> tuple[list[Core], list[Core]]:

@@ -193,5 +193,5 @@ def cost(jaxpr: Jaxpr) -> float:
             sizes = [float(a.aval.size) for a in (*eqn.ins, *eqn.outs)]
             total += math.sqrt(math.prod(sizes))  # n² · n² · n² has the root n³
         elif op.kind is not Kind.REARRANGE:
-            total += sum([v.aval.size for v in (eqn.outs[0], *eqn.ins)]) / 2
+            total += max([v.aval.size for v in (*eqn.outs, *eqn.ins)], default=0)
     return total

@@ -331,7 +331,9 @@ class custom_vjp(_Custom[Result]):
 
         def flat_bwd(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             given = [
-                ct if ct is not None and aval.inexact else _zero_cotangent(aval, symbolic)
+                ct
+                if ct is not None and aval.inexact
+                else _zero_cotangent(aval, symbolic)
                 for ct, aval in zip(cts, trees.out_avals)
             ]
             found = self.bwd(
@@ -387,7 +389,9 @@ def _fitting_cotangent(name: str, aval: Aval, value: Any) -> Any:
     """The cotangent in the dtype of the argument; ValueError if it cannot be one."""
     if not aval.inexact:
         return None
-    if is_zero(value) and (type(value) is not SymbolicZero or value.shape == aval.shape):
+    if is_zero(value) and (
+        type(value) is not SymbolicZero or value.shape == aval.shape
+    ):
         return None
     got = aval_of(value)
     if got.shape == aval.shape and got.dtype == aval.dtype:

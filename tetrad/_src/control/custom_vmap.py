@@ -207,9 +207,7 @@ def _differentiated(rule: Rule, nonzero: Mask, out_mask: Mask) -> Rule:
         tangents = [next(live) if on else None for on in nonzero]
         of_primals = list(mapped[:count])
         of_tangents = expand_mask(mapped[count:], nonzero)
-        both = [
-            p and (t is None or t) for p, t in zip(of_primals, of_tangents)
-        ]
+        both = [p and (t is None or t) for p, t in zip(of_primals, of_tangents)]
         if not any(both):
             return alone(axis, args, mapped)
         for i in range(count):
@@ -219,9 +217,7 @@ def _differentiated(rule: Rule, nonzero: Mask, out_mask: Mask) -> Rule:
                 tangents[i] = spread(axis, tangents[i])
             else:
                 primals[i] = spread(axis, primals[i])
-        carried = tuple(
-            [p or bool(t) for p, t in zip(of_primals, of_tangents)]
-        )
+        carried = tuple([p or bool(t) for p, t in zip(of_primals, of_tangents)])
         outs, found, whole = both_of(axis, carried, primals, tangents)
         results = [Whole(o) if w else o for o, w in zip(outs, whole)]
         for o, t, w, on in zip(outs, found, whole, out_mask):
@@ -279,9 +275,7 @@ def sequential_vmap(fun: Callable[..., Result]) -> custom_vmap[Result]:
 
         def step(carry: None, xs: Any) -> Any:
             rest = iter(xs)
-            values = [
-                next(rest) if flag else leaf for leaf, flag in zip(leaves, flags)
-            ]
+            values = [next(rest) if flag else leaf for leaf, flag in zip(leaves, flags)]
             return carry, fun(*in_tree.unflatten(values))
 
         _, out = scan(step, None, lanes, length=axis_size)

@@ -55,7 +55,7 @@ from tetrad._src.transforms.jvp import instantiate, jvp_jaxpr
 from tetrad._src.transforms.linearize import split_jaxpr
 from tetrad._src.transforms.tracer_methods import primal_of
 from tetrad._src.transforms.vmap import batch_jaxpr, spread
-from tetrad._src.util import errors, tree
+from tetrad._src.util import dtypes, errors, tree
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
 
@@ -577,6 +577,8 @@ def fori_loop(
         return val
     if known:
         first, last = int(primal_of(lower)), int(primal_of(upper))
+        for bound in (first, last):
+            dtypes.check_narrowing(bound, aval_of(bound).dtype)
         val = _counted(first, max(last - first, 0), body_fun, init_val, unroll)
         return val
     if unroll not in (None, False, 1):

@@ -34,7 +34,14 @@ class Aval:
     """The type of an array: `float32[3,4]`, perhaps weak."""
 
     __slots__ = (
-        "shape", "dtype", "weak_type", "ndim", "size", "nbytes", "strides", "__weakref__",
+        "shape",
+        "dtype",
+        "weak_type",
+        "ndim",
+        "size",
+        "nbytes",
+        "strides",
+        "__weakref__",
     )
 
     shape: tuple[int, ...]

@@ -120,10 +120,14 @@ def active() -> bool:
 
 
 _SCALARS = {
-    True: {t: Aval((), dtypes.python_scalar_dtype(t, True), t is not bool)
-           for t in (bool, int, float, complex)},
-    False: {t: Aval((), dtypes.python_scalar_dtype(t, False), t is not bool)
-            for t in (bool, int, float, complex)},
+    True: {
+        t: Aval((), dtypes.python_scalar_dtype(t, True), t is not bool)
+        for t in (bool, int, float, complex)
+    },
+    False: {
+        t: Aval((), dtypes.python_scalar_dtype(t, False), t is not bool)
+        for t in (bool, int, float, complex)
+    },
 }
 
 

@@ -75,7 +75,14 @@ class Jaxpr:
     """A program: inputs, equations, outputs; `memo` caches what is derived from it."""
 
     __slots__ = (
-        "ins", "eqns", "outs", "in_avals", "out_avals", "effects", "memo", "name",
+        "ins",
+        "eqns",
+        "outs",
+        "in_avals",
+        "out_avals",
+        "effects",
+        "memo",
+        "name",
         "__weakref__",
     )
 
@@ -133,9 +140,7 @@ class Key:
         if self is other:
             return True
         return (
-            type(other) is Key
-            and self.hash == other.hash
-            and self.value == other.value
+            type(other) is Key and self.hash == other.hash and self.value == other.value
         )
 
 

@@ -31,7 +31,9 @@ def inline(jaxpr: Jaxpr, body_of: Callable[[Eqn], Jaxpr | None]) -> Jaxpr:
             ]
             inner = body_of(eqn)
             if inner is None:
-                outs = [Var(v.aval) for v in eqn.outs] if renames is not env else eqn.outs
+                outs = (
+                    [Var(v.aval) for v in eqn.outs] if renames is not env else eqn.outs
+                )
                 renames.update(zip(eqn.outs, outs))
                 eqns.append(Eqn(eqn.op, ins, outs, eqn.where))
                 continue

@@ -146,9 +146,7 @@ def restage(
     def subst(atom: Atom) -> Atom:
         return literals.get(atom, atom) if type(atom) is Var else atom
 
-    eqns = [
-        Eqn(e.op, [subst(v) for v in e.ins], e.outs, e.where) for e in jaxpr.eqns
-    ]
+    eqns = [Eqn(e.op, [subst(v) for v in e.ins], e.outs, e.where) for e in jaxpr.eqns]
     return Jaxpr(ins, eqns, [subst(v) for v in jaxpr.outs], name)
 
 

@@ -25,9 +25,7 @@ class Row:
 
     __slots__ = ("reads", "writes", "counts", "scalars", "vectors", "tiles", "points")
 
-    def __init__(
-        self, reads: list[str], writes: list[str], counts: list[str]
-    ) -> None:
+    def __init__(self, reads: list[str], writes: list[str], counts: list[str]) -> None:
         self.reads = reads
         self.writes = writes
         self.counts = counts
@@ -171,7 +169,7 @@ class Body:
         if head == "read":
             return w.load(row.reads[entry[1]], loops.reads[entry[1]].type)
         if head == "scalar":
-            return self.scalars[entry[1]]
+            return self.scalars[entry[1]]  # type: ignore[no-any-return]
         if head == "coordinate":
             count = w.value(row.counts[entry[1]], "i64")
             return w.convert(count, loops.coordinates[entry[1]].type)
@@ -179,7 +177,7 @@ class Body:
             return row.scalars[entry[1]].results[entry[2]]  # type: ignore[attr-defined,no-any-return]
         if head == "point":
             return points.read(self, row, entry[1], "0", None, row.scalars)
-        return self.apply(head, [row.scalars[ref] for ref in entry[1:]])
+        return self.apply(head, [row.scalars[ref] for ref in entry[1:]])  # type: ignore[no-any-return]
 
     def apply(self, op: Any, operands: list[Value]) -> Any:
         result = op.scalar(self.w, *operands)
@@ -223,7 +221,13 @@ class Body:
         return self.load_from(row.reads[number], row, number, j, mask, prefetch)
 
     def load_from(
-        self, base: str, row: Row, number: int, j: str, mask: Value | None, prefetch: bool
+        self,
+        base: str,
+        row: Row,
+        number: int,
+        j: str,
+        mask: Value | None,
+        prefetch: bool,
     ) -> Value:
         """A vector of read `number`, whose row begins at `base`."""
         w = self.w

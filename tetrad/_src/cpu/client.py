@@ -68,7 +68,9 @@ class HostView:
 
     __slots__ = ("__array_interface__", "buffer")
 
-    def __init__(self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
         self.buffer = buffer
         typestr = dtype.str if dtype.isbuiltin == 1 else f"<V{dtype.itemsize}"
         self.__array_interface__ = {
@@ -89,7 +91,9 @@ class Image:
 
     def __init__(self, program: Any) -> None:
         self.runner = native()
-        self.sizes = [(a.nbytes, memory.size_class(a.nbytes)) for a in program.out_avals]
+        self.sizes = [
+            (a.nbytes, memory.size_class(a.nbytes)) for a in program.out_avals
+        ]
         self.fix = np.ascontiguousarray(program.fix, np.int64)
         self.code = np.ascontiguousarray(program.code, np.int64)
         self.args = np.array(program.args, np.int64).reshape(-1)

@@ -70,7 +70,9 @@ TEMPLATES = {
     FOLD_COLUMNS: write_columns,
 }
 
-_code: Cache = Cache("kernels", limit=8192)  # Loops or (text, symbol) -> (address, Code)
+_code: Cache = Cache(
+    "kernels", limit=8192
+)  # Loops or (text, symbol) -> (address, Code)
 _lock = threading.Lock()
 
 _COPY_TEXT = """
@@ -133,9 +135,23 @@ class Program:
     """A compiled jaxpr; see the module's docstring."""
 
     __slots__ = (
-        "in_avals", "out_avals", "by_value", "donors", "work", "work_in_place", "arena",
-        "fields", "fix", "code", "args", "codes", "new_kernels",
-        "loops", "image", "jaxpr", "__weakref__",
+        "in_avals",
+        "out_avals",
+        "by_value",
+        "donors",
+        "work",
+        "work_in_place",
+        "arena",
+        "fields",
+        "fix",
+        "code",
+        "args",
+        "codes",
+        "new_kernels",
+        "loops",
+        "image",
+        "jaxpr",
+        "__weakref__",
     )
 
     in_avals: tuple[Aval, ...]
@@ -219,9 +235,10 @@ def _scratch(lowered: dict[Step, Launches]) -> dict[Step, list[int]]:
 def _settle_copies(plan: Plan, memory: Memory, lowered: dict[Step, Launches]) -> None:
     """Drops copies of a buffer to itself; adds those at the end of turns."""
     for step in lowered:
-        if type(step) is Copy:
-            if memory.place(plan, step.source) == memory.place(plan, step.target):
-                lowered[step] = ([], [])
+        if type(step) is not Copy:
+            continue
+        if memory.place(plan, step.source) == memory.place(plan, step.target):
+            lowered[step] = ([], [])
     for loop in loops_of(plan.steps):
         copies = [
             _copy(after, before, plan)
@@ -282,9 +299,9 @@ def _band(band: Band, plan: Plan) -> Launch:
         base = len(words)
         words[3 + 2 * number] = base
         words.extend(part.words)
-        launch.fixes.extend([
-            (base + at, what, which, offset) for at, what, which, offset in part.fixes
-        ])
+        launch.fixes.extend(
+            [(base + at, what, which, offset) for at, what, which, offset in part.fixes]
+        )
     launch.total = band.rows
     ns = launch.work / (band.rows * band.length)
     step, launch.chunk = schedule.band_rows(band.length, ns)
@@ -346,9 +363,7 @@ def _assemble(
     launches = [
         launch for made, _ in lowered.values() for launch in made if launch.total > 0
     ]
-    calls = [
-        (launch, at, loops) for launch in launches for at, loops in launch.calls
-    ]
+    calls = [(launch, at, loops) for launch in launches for at, loops in launch.calls]
     keys = [launch.loops for launch in launches] + [loops for _, _, loops in calls]
     found, program.codes, program.new_kernels = _machine_code(keys)
     for (launch, at, _), address in zip(calls, found[len(launches) :]):

@@ -146,7 +146,9 @@ class JobWriter:
             ends.append(self.emit(Opcode.JUMP))
         for end in ends:
             self.patch(end, 0, self.here)
-        return max([a for a, _ in works]) + TURN_NS, max([b for _, b in works]) + TURN_NS
+        return max([a for a, _ in works]) + TURN_NS, max(
+            [b for _, b in works]
+        ) + TURN_NS
 
     def loop(self, loop: Loop) -> Work:
         """A loop; what it writes in its turns counts as work, copies or not."""

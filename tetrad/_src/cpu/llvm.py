@@ -24,8 +24,17 @@ class Loop:
     """An open loop: its index, its carried registers, and where their phis stand."""
 
     __slots__ = (
-        "index", "carried", "types", "starts", "line", "before", "head", "body", "step",
-        "end", "after",
+        "index",
+        "carried",
+        "types",
+        "starts",
+        "line",
+        "before",
+        "head",
+        "body",
+        "step",
+        "end",
+        "after",
     )
 
     index: str
@@ -44,9 +53,7 @@ class Loop:
 class Writer(Block):
     """Writes one kernel."""
 
-    def __init__(
-        self, lanes: int, prefix: str = "v", fma: bool | None = None
-    ) -> None:
+    def __init__(self, lanes: int, prefix: str = "v", fma: bool | None = None) -> None:
         fma = has_fma() if fma is None else fma
         super().__init__(lanes, prefix, fma=fma, label="entry")
         self.words = 0
@@ -117,7 +124,9 @@ class Writer(Block):
         """The address of an element."""
         if index == "0":
             return pointer
-        return self.raw(f"getelementptr {MEMORY_TYPE[type]}, ptr {pointer}, i64 {index}")
+        return self.raw(
+            f"getelementptr {MEMORY_TYPE[type]}, ptr {pointer}, i64 {index}"
+        )
 
     # Control flow
 

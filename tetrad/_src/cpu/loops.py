@@ -105,7 +105,9 @@ class Loops(NamedTuple):
     entries: tuple[tuple[Any, ...], ...]
     folds: tuple[Fold, ...]
     scatter: PointWrite | None
-    split: bool  # rows are cut into segments, folds into blocks; flat ranges end exactly
+    split: (
+        bool  # rows are cut into segments, folds into blocks; flat ranges end exactly
+    )
     stream: int  # 1: prefetch, 2: and store past the caches
     flow: Inner | None = None  # control flow at every point
 

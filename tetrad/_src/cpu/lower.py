@@ -43,6 +43,7 @@ VALUE, SCRATCH, INPUT = range(3)  # what a fix refers to
 INT32 = 2**31 - 1
 STEPS = (2, 3, 4)  # strides at which all elements are read and the wanted ones kept
 
+
 class Launch:
     """One call of a kernel over `total` tasks, `chunk` at a time."""
 
@@ -80,10 +81,14 @@ class Launch:
 
 
 def _term_types(terms: tuple[Term, ...]) -> tuple[str, ...]:
-    return tuple([
-        element_type(t.dtype) if type(t.source) is Scalar else "*" + element_type(t.dtype)
-        for t in terms
-    ])
+    return tuple(
+        [
+            element_type(t.dtype)
+            if type(t.source) is Scalar
+            else "*" + element_type(t.dtype)
+            for t in terms
+        ]
+    )
 
 
 class _Lowering:
@@ -101,7 +106,10 @@ class _Lowering:
         self.maps: list[Any] = [
             place.strides
             for places in (
-                kernel.reads, kernel.writes, kernel.scatters, self.coordinates
+                kernel.reads,
+                kernel.writes,
+                kernel.scatters,
+                self.coordinates,
             )
             for place in places
         ]
@@ -407,7 +415,9 @@ def _lower_map(low: _Lowering, avals: Sequence[Any], exact: bool) -> Launch:
     if len(extents) > 1 and not kernel.scatters and not low.points:
         across = _across(low, extents, last, reads, writes)
         if across >= 0:
-            return _lower_tiles(low, avals, extents, last, across, (reads, writes, counts))
+            return _lower_tiles(
+                low, avals, extents, last, across, (reads, writes, counts)
+            )
     ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
     if low.points:
         ns += schedule.POINT_NS
@@ -588,15 +598,17 @@ def _lower_tiles(
     kernel, launch = low.kernel, low.launch
     reads, writes, counts = accesses
     axis = last[across]
-    reads = tuple([
-        Access(a.type, ACROSS, a.terms)
-        if a.kind == STRIDED
-        and read.strides[axis] == 1
-        and a.type != "c128"
-        and a.comb is None
-        else a
-        for read, a in zip(kernel.reads, reads)
-    ])
+    reads = tuple(
+        [
+            Access(a.type, ACROSS, a.terms)
+            if a.kind == STRIDED
+            and read.strides[axis] == 1
+            and a.type != "c128"
+            and a.comb is None
+            else a
+            for read, a in zip(kernel.reads, reads)
+        ]
+    )
     ns = schedule.nanoseconds(kernel.cost + 2.0, len(reads) + len(writes))
     launch.work = ns * low.size
     low.common_words(avals, reads, writes)

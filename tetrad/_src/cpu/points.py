@@ -43,7 +43,9 @@ def operand_ranks(loops: Loops) -> list[tuple[int, int]]:
     return sorted(found.items())
 
 
-def steady(loops: Loops, uniform: Sequence[bool], point: PointRead | PointWrite) -> bool:
+def steady(
+    loops: Loops, uniform: Sequence[bool], point: PointRead | PointWrite
+) -> bool:
     """Whether the offset is the same all along a row."""
     counts = [loops.coordinates[n] for n in point.coordinates if n >= 0]
     same = all(count.kind == UNIFORM for count in counts)

@@ -48,9 +48,9 @@ _merges: Cache = Cache("folds of states", limit=4096)
 
 def merge_states(op: Any, types: tuple[str, ...]) -> MergeStates:
     """The one `MergeStates` of an operation, so that kernels are found again."""
-    if type(op) is MergeStates:
+    if isinstance(op, MergeStates):
         return op
-    found = _merges.get((op, types))
+    found: MergeStates | None = _merges.get((op, types))
     if found is None:
         found = _merges.setdefault((op, types), MergeStates(op, types))
     return found
@@ -478,4 +478,4 @@ def _walk_columns(
     w.end(inner, [ref for _, ref in folds.carried(new)])
     merged = [folds.merge(total, states) for total, states in zip(totals, sets)]
     w.end(group, [ref for _, ref in folds.carried(merged)])
-    return totals
+    return totals  # type: ignore[no-any-return]

@@ -210,7 +210,9 @@ class Turns:
         first = len(turn.wide) - len(turn.entries)
         for offset, entry in enumerate(turn.entries):
             refs = entry[1:2] if entry[0] == PICK else entry[1:]
-            if type(entry[0]) is Form or any(r >= 0 and r not in frame.found for r in refs):
+            if type(entry[0]) is Form or any(
+                r >= 0 and r not in frame.found for r in refs
+            ):
                 continue
             frame.found[first + offset] = self.entry(frame, first + offset, entry)
         for offset, entry in enumerate(turn.entries):

@@ -273,9 +273,7 @@ def logmeanexp(
     """log(mean(exp(x))) along `axis`, without overflow."""
     x = _float(x, "logmeanexp")
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
-    count = reduce.sum(
-        create.ones_like(x), axis=axis, where=where, keepdims=keepdims
-    )
+    count = reduce.sum(create.ones_like(x), axis=axis, where=where, keepdims=keepdims)
     return total - transcendental.log(count)
 
 
@@ -351,7 +349,9 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     x = _float(x, "log_softmax")
     peak = reduce.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
     shifted = x - stop_gradient(peak)
-    total = reduce.sum(transcendental.exp(shifted), axis=axis, keepdims=True, where=where)
+    total = reduce.sum(
+        transcendental.exp(shifted), axis=axis, keepdims=True, where=where
+    )
     result = shifted - transcendental.log(total)
     return result if where is None else choice.where(where, result, -np.inf)
 

@@ -53,7 +53,7 @@ def key(seed: int | Value, *, impl: str | None = None) -> Any:
     return random.random_seed(_check_seed(seed, "key"))
 
 
-def PRNGKey(seed: int | Value, *, impl: str | None = None) -> Any:  # noqa: N802
+def PRNGKey(seed: int | Value, *, impl: str | None = None) -> Any:
     """A random key as a raw array of two 32-bit words; see `key`."""
     _check_impl(impl)
     typed = random.random_seed(_check_seed(seed, "PRNGKey"))
@@ -296,7 +296,9 @@ def _unit(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @compiled
-def _uniform(typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _uniform(
+    typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
+) -> Any:
     return _spread(_unit(typed, shape, dtype), low, high)
 
 
@@ -357,7 +359,9 @@ def truncated_normal(
 
 
 @compiled
-def _truncated(typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _truncated(
+    typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
+) -> Any:
     """The inverse distribution function of uniform numbers between those of the bounds."""
     root = dtype.type(math.sqrt(2))
     a, b = [special.erf(ops.div(bound, root)) for bound in (low, high)]
@@ -368,9 +372,7 @@ def _truncated(typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: A
     return ops.min(ops.max(drawn, above), below)
 
 
-def randint(
-    key: Key, shape: Shape, minval: Any, maxval: Any, dtype: Any = None
-) -> Any:
+def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: Any = None) -> Any:
     """Uniform integers in [minval, maxval).
 
     minval and maxval broadcast to `shape`; where maxval <= minval the result is minval.
@@ -414,7 +416,9 @@ def _integer_bound(x: Any, shape: tuple[int, ...], dtype: Any, what: str) -> Any
     x = convert.operand(x, "random.randint", what)
     info = dtypes.iinfo(dtype)
     if aval_of(x).dtype != dtype and dtypes.iinfo(aval_of(x).dtype).bits > info.bits:
-        x = ops.clamp(aval_of(x).dtype.type(info.min), x, aval_of(x).dtype.type(info.max))
+        x = ops.clamp(
+            aval_of(x).dtype.type(info.min), x, aval_of(x).dtype.type(info.max)
+        )
     x = convert_element_type(x, dtype)
     return shape_functions.broadcast_to(x, shape) if aval_of(x).ndim else x
 
@@ -437,9 +441,7 @@ def _randint(
         span = ops.select_n(empty, wider, span)
     half = ops.rem(shape_ops.full_like(span, 1 << (width // 2)), span)
     multiplier = ops.rem(ops.mul(half, half), span)
-    offset = ops.add(
-        ops.mul(ops.rem(upper, span), multiplier), ops.rem(lower, span)
-    )
+    offset = ops.add(ops.mul(ops.rem(upper, span), multiplier), ops.rem(lower, span))
     offset = ops.rem(offset, span)
     return ops.add(low, convert_element_type(offset, dtype))
 
@@ -508,9 +510,7 @@ def categorical(
 # ------------------------------------------------------------------- orders and choices
 
 
-def permutation(
-    key: Key, x: Any, axis: int = 0, independent: bool = False
-) -> Any:
+def permutation(key: Key, x: Any, axis: int = 0, independent: bool = False) -> Any:
     """`x` in random order along `axis`, or the numbers 0 to x - 1 if x is an integer.
 
     With `independent=True` every slice is shuffled by itself.

@@ -147,5 +147,9 @@ def _function(name: str, method: str, what: str, identity: Any) -> Any:
 
 segment_sum = _function("segment_sum", "add", "sums", lambda dtype: 0)
 segment_prod = _function("segment_prod", "multiply", "products", lambda dtype: 1)
-segment_min = _function("segment_min", "min", "minima", lambda dtype: _start(dtype, True))
-segment_max = _function("segment_max", "max", "maxima", lambda dtype: _start(dtype, False))
+segment_min = _function(
+    "segment_min", "min", "minima", lambda dtype: _start(dtype, True)
+)
+segment_max = _function(
+    "segment_max", "max", "maxima", lambda dtype: _start(dtype, False)
+)

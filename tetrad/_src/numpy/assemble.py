@@ -195,7 +195,9 @@ def _depth(x: Any) -> int:
 
 
 def _leaves(x: Any) -> list[Any]:
-    return [leaf for item in x for leaf in _leaves(item)] if isinstance(x, list) else [x]
+    return (
+        [leaf for item in x for leaf in _leaves(item)] if isinstance(x, list) else [x]
+    )
 
 
 def _blocks(x: Any, depth: int, rank: int) -> Any:
@@ -248,8 +250,10 @@ def _split(ary: Any, sections: Any, axis: int, name: str, equal: bool) -> list[V
     x = value(ary, name, "ary")
     along = axis_argument(axis, x.ndim, name)
     n = x.shape[along]
-    if isinstance(sections, Value) and sections.ndim or isinstance(
-        sections, (list, tuple, np.ndarray)
+    if (
+        isinstance(sections, Value)
+        and sections.ndim
+        or isinstance(sections, (list, tuple, np.ndarray))
     ):
         cuts = [static_int(c, name, "every index") for c in sections]  # type: ignore[union-attr]
         edges = [0, *[max(0, min(n, c + n if c < 0 else c)) for c in cuts], n]
@@ -366,9 +370,7 @@ def repeat(
     return x[(slice(None),) * along + (places,)]
 
 
-def _repeat_to(
-    x: Any, repeats: Any, axis: int, total: int | None, name: str
-) -> Any:
+def _repeat_to(x: Any, repeats: Any, axis: int, total: int | None, name: str) -> Any:
     if total is None:
         raise errors.ConcretizationTypeError(
             f"{name}: the length of the result depends on the traced repeats; say it:"
@@ -381,7 +383,9 @@ def _repeat_to(
     ends = lax.cumsum(counts)
     # Element i of the result comes from the first element whose end is beyond i.
     position = lax.broadcasted_iota(np.int32, (total, n), 0)
-    limits = lax.broadcast_in_dim(lax.convert_element_type(ends, np.int32), (total, n), (1,))
+    limits = lax.broadcast_in_dim(
+        lax.convert_element_type(ends, np.int32), (total, n), (1,)
+    )
     passed = lax.convert_element_type(lax.ge(position, limits), np.int32)
     places = lax.min(lax.reduce_sum(passed, (1,)), np.int32(max(n - 1, 0)))
     return x[(slice(None),) * axis + (places,)]
@@ -405,7 +409,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     name = "jnp.pad"
     x = value(array, name, "array")
     widths = _pairs(pad_width, x.ndim, name, "pad_width")
-    widths = [tuple([static_int(w, name, "pad_width") for w in pair]) for pair in widths]
+    widths = [
+        tuple([static_int(w, name, "pad_width") for w in pair]) for pair in widths
+    ]
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError(f"{name}: pad_width must not be negative, got {pad_width}")
     if mode == "constant":
@@ -437,9 +443,13 @@ def _pairs(given: Any, ndim: int, name: str, argument: str) -> list[Any]:
     items = list(given)
     if len(items) == 1 and not isinstance(items[0], (list, tuple, np.ndarray)):
         return [(items[0], items[0])] * ndim
-    if len(items) == 2 and not any(isinstance(i, (list, tuple, np.ndarray)) for i in items):
+    if len(items) == 2 and not any(
+        isinstance(i, (list, tuple, np.ndarray)) for i in items
+    ):
         return [tuple(items)] * ndim
-    pairs = [tuple(i) if isinstance(i, (list, tuple, np.ndarray)) else (i, i) for i in items]
+    pairs = [
+        tuple(i) if isinstance(i, (list, tuple, np.ndarray)) else (i, i) for i in items
+    ]
     pairs = [p * 2 if len(p) == 1 else p for p in pairs]
     if len(pairs) == 1:
         pairs *= ndim
@@ -497,8 +507,10 @@ def _pad_edge(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
     _need_elements(x, axis, "edge")
     n = x.shape[axis]
     return _around(
-        _stretched(_part(x, axis, 0, 1), axis, before), x,
-        _stretched(_part(x, axis, n - 1, n), axis, after), axis,
+        _stretched(_part(x, axis, 0, 1), axis, before),
+        x,
+        _stretched(_part(x, axis, n - 1, n), axis, after),
+        axis,
     )
 
 
@@ -599,7 +611,9 @@ def _ramp(edge: Any, end: Any, axis: int, width: int) -> Any:
 
 def _pad_with(reduction: Any, mode: str) -> Any:
     def padder(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
-        lengths = _pairs(options.pop("stat_length", None), x.ndim, "jnp.pad", "stat_length")
+        lengths = _pairs(
+            options.pop("stat_length", None), x.ndim, "jnp.pad", "stat_length"
+        )
         _no_more(options, mode)
         _need_elements(x, axis, mode)
         n = x.shape[axis]

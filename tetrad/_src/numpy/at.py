@@ -141,7 +141,9 @@ class AtIndex:
     def subtract(self, values: Any, **options: Any) -> Any:
         """The array with `values` subtracted from the elements."""
         x = self._take(sys.getrefcount(self))
-        return _update(x, self.idx, values, "subtract", lax.sub, lax.ScatterSub, options)
+        return _update(
+            x, self.idx, values, "subtract", lax.sub, lax.ScatterSub, options
+        )
 
     def multiply(self, values: Any, **options: Any) -> Any:
         """The array with the elements multiplied by `values`."""
@@ -248,7 +250,9 @@ def _update(
     name = f"x.at[i].{method}"
     try:
         if isinstance(values, (list, tuple)):
-            raise TypeError(f"{name} takes an array or a number: write jnp.array({values!r})")
+            raise TypeError(
+                f"{name} takes an array or a number: write jnp.array({values!r})"
+            )
         v = operand(values, name, "values")
         if not isinstance(v, Value):
             v = _in_dtype(v, x, name)
@@ -437,7 +441,9 @@ def _as_window(v: Value, index: Index, window: tuple[int, ...], name: str) -> An
     v = _fitted(v, _result_shape(index), name)
     v = lax.reshape(v, window)
     entries = [e for e in index.entries if e is not None]
-    return lax.rev(v, [i for i, e in enumerate(entries) if type(e) is Span and e.step < 0])
+    return lax.rev(
+        v, [i for i, e in enumerate(entries) if type(e) is Span and e.step < 0]
+    )
 
 
 def _fitted(v: Value, shape: tuple[int, ...], name: str) -> Any:
@@ -457,8 +463,13 @@ def _fitted(v: Value, shape: tuple[int, ...], name: str) -> Any:
 
 
 def _scattered(
-    x: Value, index: Index, v: Any, scatter: Any, mode: Any,
-    promises: tuple[bool, bool], name: str,
+    x: Value,
+    index: Index,
+    v: Any,
+    scatter: Any,
+    mode: Any,
+    promises: tuple[bool, bool],
+    name: str,
 ) -> Any:
     """One scatter: arrays, integers and starts of spans make up the index vectors."""
     together, order, kinds, strided = _scatter_layout(index)
@@ -503,7 +514,8 @@ def _scatter_layout(index: Index) -> tuple[Any, Any, list[str], list[Span]]:
         together = ()
         order = [
             "new" if e is None else "span"
-            for e in index.entries if not isinstance(e, Static)
+            for e in index.entries
+            if not isinstance(e, Static)
         ]
     spans = iter([e for e in index.entries if type(e) is Span])
     kinds = []

@@ -51,7 +51,9 @@ def static_advice(x: Any) -> str:
     """How to make the traced `x` known, for messages: it may be an argument by name."""
     named = frames.argument_named(x)
     if named is None:
-        return "make the argument that it comes from static: jax.jit(f, static_argnames=…)"
+        return (
+            "make the argument that it comes from static: jax.jit(f, static_argnames=…)"
+        )
     name, function = named
     function = function if function.isidentifier() else "f"
     return f'make `{name}` static: jax.jit({function}, static_argnames="{name}")'

@@ -32,8 +32,13 @@ from tetrad._src.util import dtypes
 
 
 def where(
-    condition: Any, x: Any = None, y: Any = None, /, *,
-    size: int | None = None, fill_value: Any = None,
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
 ) -> Any:
     """x where `condition` is true (not 0), else y, element by element.
 
@@ -87,7 +92,9 @@ def chosen(mask: Any, x: Any, y: Any, name: str) -> Any:
     return lax.convert_element_type(result, dtype, weak)
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Value:
+def select(
+    condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
+) -> Value:
     """The element of the first choice whose condition is true, else `default`.
 
     All broadcast to one shape. ValueError unless there are as many choices as conditions.
@@ -177,7 +184,9 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     elif mode == "wrap":
         index = index % n
     elif mode != "clip":
-        raise ValueError(f'{name}: mode must be "raise", "wrap" or "clip", got {mode!r}')
+        raise ValueError(
+            f'{name}: mode must be "raise", "wrap" or "clip", got {mode!r}'
+        )
     index = stretch(index, shape)
     result = spread(options[0], shape, name)
     for i, option in enumerate(options[1:], 1):
@@ -187,8 +196,14 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
 
 
 def clip(
-    arr: Any = None, /, min: Any = None, max: Any = None, *,
-    a: Any = None, a_min: Any = None, a_max: Any = None,
+    arr: Any = None,
+    /,
+    min: Any = None,
+    max: Any = None,
+    *,
+    a: Any = None,
+    a_min: Any = None,
+    a_max: Any = None,
 ) -> Value:
     """The elements held between `min` and `max`; None leaves a side open.
 
@@ -251,7 +266,9 @@ def nan_to_num(
 def number_or_array(new: Any, x: Any) -> Any:
     """A replacement in the dtype of `x`."""
     aval = aval_of(x)
-    new = to(operand(new, "jnp.nan_to_num"), aval.dtype, aval.weak_type, "jnp.nan_to_num")
+    new = to(
+        operand(new, "jnp.nan_to_num"), aval.dtype, aval.weak_type, "jnp.nan_to_num"
+    )
     return stretch(new, aval.shape)
 
 
@@ -299,7 +316,9 @@ def take(
     x = value(a, name, "a")
     places = value(indices, name, "indices")
     if places.aval.kind not in "iu":
-        raise TypeError(f"{call(name)}: indices must be integers, got {describe(places)}")
+        raise TypeError(
+            f"{call(name)}: indices must be integers, got {describe(places)}"
+        )
     if axis is None:
         x = lax.reshape(x, (x.size,))
         along = 0
@@ -337,7 +356,9 @@ def take_along_axis(
     name = "jnp.take_along_axis"
     x, places = value(arr, name, "arr"), value(indices, name, "indices")
     if places.aval.kind not in "iu":
-        raise TypeError(f"{call(name)}: indices must be integers, got {describe(places)}")
+        raise TypeError(
+            f"{call(name)}: indices must be integers, got {describe(places)}"
+        )
     if axis is None:
         if places.ndim != 1:
             raise ValueError(f"{name}: axis=None takes a vector of indices")
@@ -378,8 +399,13 @@ def _picked(x: Value, places: Value, axis: int, mode: Any, fill: Any, name: str)
 
 
 def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True,
-    *, mode: Any = None,
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: Any = None,
 ) -> Value:
     """`arr` with `values` at the elements that `take_along_axis` reads; `inplace=False`.
 
@@ -393,14 +419,17 @@ def put_along_axis(
     """
     name = "jnp.put_along_axis"
     if inplace:
-        raise ValueError(f"{name}: arrays never change; x = {name}(x, …, inplace=False)")
+        raise ValueError(
+            f"{name}: arrays never change; x = {name}(x, …, inplace=False)"
+        )
     x, places = value(arr, name, "arr"), value(indices, name, "indices")
     if axis is None:
         flat = lax.reshape(x, (x.size,))
         return lax.reshape(AtIndex(flat, places).set(values, mode=mode), x.shape)
     along = axis_argument(axis, x.ndim, name)
     lanes = [
-        places if i == along
+        places
+        if i == along
         else lax.reshape(lax.iota(np.int32, n), (n, *[1] * (x.ndim - 1 - i)))
         for i, n in enumerate(x.shape)
     ]
@@ -408,8 +437,13 @@ def put_along_axis(
 
 
 def compress(
-    condition: Any, a: Any, axis: int | None = None, *,
-    size: int | None = None, fill_value: Any = 0, out: None = None,
+    condition: Any,
+    a: Any,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
 ) -> Value:
     """The slices of `a` along `axis` whose condition is true; their number is `size`.
 

@@ -55,9 +55,7 @@ def _mismatch(name: str, x: Value, y: Value, i: int, j: int) -> errors.ShapeErro
     """The error for inner extents that differ, with what was probably meant."""
     names = operand_names(name, 2)
     shown = f"{names[0]} is {describe(x)}, {names[1]} is {describe(y)}"
-    text = (
-        f"{call(name)}: {shown}; inner sizes {x.shape[i]} and {y.shape[j]} differ"
-    )
+    text = f"{call(name)}: {shown}; inner sizes {x.shape[i]} and {y.shape[j]} differ"
     if x.ndim == y.ndim == 2:
         left, right = names
         operator = "@" if name == "x @ y" else None
@@ -298,8 +296,11 @@ def inner(
     if x.ndim == 0 or y.ndim == 0:
         return dot(x, y, precision=precision)
     return tensordot(
-        x, y, ((-1,), (-1,)),
-        precision=precision, preferred_element_type=preferred_element_type,
+        x,
+        y,
+        ((-1,), (-1,)),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
     )
 
 
@@ -342,7 +343,9 @@ def tensordot(
     x, y, preferred, weak = _pair(name, a, b, preferred_element_type)
     if isinstance(axes, (list, tuple)):
         if len(axes) != 2:
-            raise TypeError(f"{name}: axes must be a count or two sequences, got {axes}")
+            raise TypeError(
+                f"{name}: axes must be a count or two sequences, got {axes}"
+            )
         left = axes_argument(axes[0], x.ndim, name, "axes[0]")
         right = axes_argument(axes[1], y.ndim, name, "axes[1]")
     else:

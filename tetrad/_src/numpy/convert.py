@@ -101,9 +101,8 @@ def value(x: Any, name: str, argument: str = "") -> Any:
 
 def array_like(x: Any) -> bool:
     """Whether operators work on `x`: what is not can have its own reflected method."""
-    return (
-        isinstance(x, (Value, np.ndarray, np.generic, *PYTHON_NUMBERS))
-        or hasattr(x, "__jax_array__")
+    return isinstance(x, (Value, np.ndarray, np.generic, *PYTHON_NUMBERS)) or hasattr(
+        x, "__jax_array__"
     )
 
 

@@ -48,7 +48,14 @@ def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any) -> Value:
 
 
 # What may be asked for without a warning that 64-bit types are off.
-_QUIET: tuple[Any, ...] = (None, int, float, bool, np.dtype(np.float32), np.dtype(np.int32))
+_QUIET: tuple[Any, ...] = (
+    None,
+    int,
+    float,
+    bool,
+    np.dtype(np.float32),
+    np.dtype(np.int32),
+)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
@@ -86,7 +93,9 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Value:
     return _filled(shape, 0, dtype, "jnp.empty", device)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Value:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None
+) -> Value:
     """An array of `shape` full of `fill_value`, which broadcasts to the shape.
 
     Without `dtype` the result has the dtype of `fill_value`. ValueError if it does not
@@ -121,9 +130,7 @@ def spread(x: Any, shape: tuple[int, ...], name: str) -> Any:
     return lax.full(shape, x)
 
 
-def _like(
-    a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any
-) -> Value:
+def _like(a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any) -> Value:
     x = operand(a, name, "argument 0")
     aval = aval_of(x)
     extents = aval.shape if shape is None else shape_argument(shape, name)
@@ -135,8 +142,10 @@ def _like(
     fill = operand(fill, name, "fill_value")
     if weak:
         return on_device(spread(to(fill, found, True, name), extents, name), device)
-    fill = lax.convert_element_type(fill, found) if isinstance(fill, Value) else _cast(
-        fill, found, name
+    fill = (
+        lax.convert_element_type(fill, found)
+        if isinstance(fill, Value)
+        else _cast(fill, found, name)
     )
     return on_device(spread(fill, extents, name), device)
 
@@ -246,7 +255,11 @@ def arange(
     """
     name = "jnp.arange"
     if stop is None:
-        if type(start) in (int, float) and start >= 0 and step is dtype is device is None:
+        if (
+            type(start) in (int, float)
+            and start >= 0
+            and step is dtype is device is None
+        ):
             found = int_dtype() if type(start) is int else float_dtype("jnp.arange")
             return STATE.trace.process(lax.Iota(found, (math.ceil(start),), 0), ())
         start, stop = 0, start
@@ -264,7 +277,6 @@ def arange(
     return on_device(_sequence(first, by, count, found, name), device)
 
 
-
 def _distance(first: Any, last: Any, step: Any) -> Any:
     if step == 0:
         raise ZeroDivisionError("jnp.arange: step must not be 0")
@@ -280,7 +292,9 @@ def _sequence(first: Any, step: Any, count: int, dtype: Any, name: str) -> Any:
         first, step = int(first), int(step) or step
     narrow = kind in "iu" and dtypes.itemsize_bits(dtype) < 32
     if narrow:
-        dtypes.check_narrowing(int(first + step * (count - 1)), dtype, f"{name}: the value")
+        dtypes.check_narrowing(
+            int(first + step * (count - 1)), dtype, f"{name}: the value"
+        )
     x = lax.iota(dtype, count)
     if step != 1:
         x = lax.mul(to(_plain(step), dtype, False, name), x)
@@ -356,8 +370,13 @@ def _column(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _between(
-    low: Any, high: Any, count: int, spaces: int, endpoint: bool,
-    shape: tuple[int, ...], dtype: Any,
+    low: Any,
+    high: Any,
+    count: int,
+    spaces: int,
+    endpoint: bool,
+    shape: tuple[int, ...],
+    dtype: Any,
 ) -> Any:
     """low · (1 - i / spaces) + high · i / spaces; the end, if wanted, is `high` itself."""
     inner = count - 1 if endpoint else count
@@ -399,10 +418,13 @@ def logspace(
     Array([  1.,  10., 100.], dtype=float32)
     """
     exponents = linspace(start, stop, num, endpoint, axis=axis)
-    powers = lax.pow(number(exponents, base) if not isinstance(base, Value) else base,
-                     exponents)
-    return powers if dtype is None else lax.convert_element_type(
-        powers, dtype_argument(dtype, "jnp.logspace")
+    powers = lax.pow(
+        number(exponents, base) if not isinstance(base, Value) else base, exponents
+    )
+    return (
+        powers
+        if dtype is None
+        else lax.convert_element_type(powers, dtype_argument(dtype, "jnp.logspace"))
     )
 
 
@@ -423,11 +445,17 @@ def geomspace(
     low, high = promote_inexact("jnp.geomspace", start, stop)
     sign = lax.sign(low) if isinstance(low, Value) else number(low, np.sign(low))
     exponents = linspace(
-        lax.log(lax.div(low, sign)), lax.log(lax.div(high, sign)), num, endpoint, axis=axis
+        lax.log(lax.div(low, sign)),
+        lax.log(lax.div(high, sign)),
+        num,
+        endpoint,
+        axis=axis,
     )
     out = lax.mul(lax.exp(exponents), to(sign, aval_of(exponents).dtype, False, "jnp"))
-    return out if dtype is None else lax.convert_element_type(
-        out, dtype_argument(dtype, "jnp.geomspace")
+    return (
+        out
+        if dtype is None
+        else lax.convert_element_type(out, dtype_argument(dtype, "jnp.geomspace"))
     )
 
 
@@ -486,7 +514,9 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
 def _triangle(m: Any, k: int, name: str, keep: Callable[[Any, Any], Any]) -> Value:
     x = value(m, name, "m")
     if x.ndim < 2:
-        raise ValueError(f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}")
+        raise ValueError(
+            f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}"
+        )
     rows, columns = _rows_and_columns(x.shape[-2:], static_int(k, name, "k"))
     mask = broadcast(keep(rows, columns), x.shape)
     return lax.select(mask, x, number(x, 0))
@@ -572,7 +602,9 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     name = "jnp.diagonal"
     x = value(a, name, "a")
     if x.ndim < 2:
-        raise ValueError(f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}")
+        raise ValueError(
+            f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}"
+        )
     first = axis_argument(axis1, x.ndim, name, "axis1")
     second = axis_argument(axis2, x.ndim, name, "axis2")
     if first == second:
@@ -615,7 +647,9 @@ def meshgrid(
     xs = [value(x, name) for x in xi]
     for i, x in enumerate(xs):
         if x.ndim > 1:
-            raise ValueError(f"{name} takes vectors, argument {i} is {x.aval.long_name()}")
+            raise ValueError(
+                f"{name} takes vectors, argument {i} is {x.aval.long_name()}"
+            )
     xs = [lax.reshape(x, (x.size,)) for x in xs]
     axes = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
@@ -645,10 +679,14 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     found = int_dtype("jnp.indices", dtype)
     if sparse:
         vectors = [lax.iota(found, n) for n in shape]
-        return tuple([
-            lax.reshape(v, tuple([n if i == axis else 1 for i in range(len(shape))]))
-            for axis, (v, n) in enumerate(zip(vectors, shape))
-        ])
+        return tuple(
+            [
+                lax.reshape(
+                    v, tuple([n if i == axis else 1 for i in range(len(shape))])
+                )
+                for axis, (v, n) in enumerate(zip(vectors, shape))
+            ]
+        )
     if not shape:
         return lax.full((0,), found.type(0))
     grids = [lax.broadcasted_iota(found, (1, *shape), i + 1) for i in range(len(shape))]

@@ -87,7 +87,9 @@ def _with_start(
     v = value(x, name, "x")
     if axis is None:
         if v.ndim != 1:
-            raise ValueError(f"{name}: {describe(v)} has several axes; say which: axis=…")
+            raise ValueError(
+                f"{name}: {describe(v)} has several axes; say which: axis=…"
+            )
         axis = 0
     along = axis_argument(axis, v.ndim, name)
     out = _running(v, along, dtype, None, name, op)
@@ -98,7 +100,12 @@ def _with_start(
 
 
 def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: Any,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
 ) -> Value:
     """The running sums along `axis`, with a 0 in front if `include_initial`.
 
@@ -112,7 +119,12 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: Any,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
 ) -> Value:
     """The running products along `axis`, with a 1 in front if `include_initial`.
 
@@ -151,7 +163,9 @@ def diff(
     x = value(a, name, "a")
     times = static_int(n, name, "n")
     if times < 0 or x.ndim == 0:
-        raise ValueError(f"{name}: needs n >= 0 and an array with axes, got n={n}, {describe(x)}")
+        raise ValueError(
+            f"{name}: needs n >= 0 and an array with axes, got n={n}, {describe(x)}"
+        )
     along = axis_argument(axis, x.ndim, name)
     parts = []
     for extra in (prepend, x, append):
@@ -219,7 +233,9 @@ def gradient(
 def _slope(x: Value, axis: int, step: Any, name: str) -> Any:
     n = x.shape[axis]
     if n < 2:
-        raise ValueError(f"{call(name)}: {describe(x)} has fewer than 2 elements in axis {axis}")
+        raise ValueError(
+            f"{call(name)}: {describe(x)} has fewer than 2 elements in axis {axis}"
+        )
     h = operand(step, name)
 
     def part(v: Any, start: int, stop: int) -> Any:
@@ -259,7 +275,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
         width: Any = operand(dx, name, "dx")
     else:
         heights, points = [
-            value(v, name) for v in same_dtype(
+            value(v, name)
+            for v in same_dtype(
                 name, [operand(y, name, "y"), operand(x, name, "x")], floating=True
             )
         ]

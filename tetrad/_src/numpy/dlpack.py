@@ -31,4 +31,6 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Value:
             f"jnp.from_dlpack takes an object with a __dlpack__ method, got {x!r} of"
             f" type {type(x).__name__}; use jnp.asarray"
         )
-    return convert.on_device(convert.from_host(np.from_dlpack(x), "from_dlpack"), device)
+    return convert.on_device(
+        convert.from_host(np.from_dlpack(x), "from_dlpack"), device
+    )

@@ -49,7 +49,12 @@ def dtype_argument(dtype: Any, name: str) -> Any:
         return found
     if found.kind in "OSUMm" or (found.names and found != dtypes.float0):
         raise TypeError(f"{name}: arrays hold numbers, so dtype cannot be {found}")
-    if found.itemsize < 8 and dtype not in (int, float) or found == np.complex64 and dtype is not complex:
+    if (
+        found.itemsize < 8
+        and dtype not in (int, float)
+        or found == np.complex64
+        and dtype is not complex
+    ):
         _warn_if_narrowed(dtype, found, name)
     return found
 
@@ -139,9 +144,7 @@ def scalar_type(name: str, dtype: Any) -> Any:
         f"Makes {name} arrays when called, and stands for the dtype {name} wherever one"
         " is taken."
     )
-    members = {
-        "dtype": np.dtype(dtype), "__doc__": doc, "__module__": "tetrad.numpy"
-    }
+    members = {"dtype": np.dtype(dtype), "__doc__": doc, "__module__": "tetrad.numpy"}
     return ScalarType(name, (), members)
 
 

@@ -55,7 +55,9 @@ def delete(
     n = x.shape[along]
     places = _static_places(obj, n, name)
     if places.size and (places.min() < -n or places.max() >= n):
-        raise IndexError(f"{call(name)}: index out of range for axis {along} of extent {n}")
+        raise IndexError(
+            f"{call(name)}: index out of range for axis {along} of extent {n}"
+        )
     keep = np.ones(n, bool)
     keep[places] = False
     rest = np.flatnonzero(keep).astype(np.int32)
@@ -76,7 +78,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     n = x.shape[along]
     places = _static_places(obj, n, name)
     if places.size and (places.min() < -n or places.max() > n):
-        raise IndexError(f"{call(name)}: index out of range for axis {along} of extent {n}")
+        raise IndexError(
+            f"{call(name)}: index out of range for axis {along} of extent {n}"
+        )
     v = lax.convert_element_type(value(values, name, "values"), x.dtype)
     scalar = places.ndim == 0
     places = np.where(places < 0, places + n, places).reshape(-1)
@@ -109,7 +113,9 @@ def _front_to(ndim: int, axis: int) -> tuple[int, ...]:
     return tuple(order)
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Value:
+def fill_diagonal(
+    a: Any, val: Any, wrap: bool = False, *, inplace: bool = True
+) -> Value:
     """`a` with `val` on its main diagonal; write inplace=False, arrays never change.
 
     ValueError unless all extents are equal, or there are two.
@@ -151,7 +157,9 @@ def put(
     """
     name = "jnp.put"
     if inplace:
-        raise ValueError(f"{name}: arrays never change; x = {name}(x, …, inplace=False)")
+        raise ValueError(
+            f"{name}: arrays never change; x = {name}(x, …, inplace=False)"
+        )
     x, places = value(a, name, "a"), value(ind, name, "ind")
     places = lax.reshape(places, (places.size,))
     new = value(v, name, "v")
@@ -161,12 +169,16 @@ def put(
     if mode == "wrap":
         places = places % x.size
     elif mode == "clip":
-        places = lax.clamp(number(places, 0), places, number(places, max(x.size - 1, 0)))
+        places = lax.clamp(
+            number(places, 0), places, number(places, max(x.size - 1, 0))
+        )
     elif mode is not None:
         raise ValueError(f'{name}: mode must be None, "clip" or "wrap", got {mode!r}')
     new = new[np.arange(places.size) % new.shape[0]]
     flat = lax.reshape(x, (x.size,))
-    changed = AtIndex(flat, places).set(lax.convert_element_type(new, x.dtype), mode="drop")
+    changed = AtIndex(flat, places).set(
+        lax.convert_element_type(new, x.dtype), mode="drop"
+    )
     return lax.reshape(changed, x.shape)
 
 
@@ -181,10 +193,14 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Value:
     """
     name = "jnp.place"
     if inplace:
-        raise ValueError(f"{name}: arrays never change; x = {name}(x, …, inplace=False)")
+        raise ValueError(
+            f"{name}: arrays never change; x = {name}(x, …, inplace=False)"
+        )
     x, picks, new = value(arr, name), value(mask, name), value(vals, name)
     if picks.size != x.size:
-        raise ValueError(f"{name}: {describe(x)} needs a mask of its size, got {describe(picks)}")
+        raise ValueError(
+            f"{name}: {describe(x)} needs a mask of its size, got {describe(picks)}"
+        )
     new = lax.reshape(new, (new.size,))
     picks = lax.reshape(lax.convert_element_type(picks, np.bool_), (x.size,))
     rank = lax.cumsum(lax.convert_element_type(picks, np.int32)) - 1

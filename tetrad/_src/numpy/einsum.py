@@ -59,7 +59,9 @@ def einsum(
     preferred = None
     if preferred_element_type is not None:
         preferred = dtype_argument(preferred_element_type, NAME)
-    path = optimize if isinstance(optimize, (str, bool)) else tuple(map(tuple, optimize))
+    path = (
+        optimize if isinstance(optimize, (str, bool)) else tuple(map(tuple, optimize))
+    )
     key = (subscripts, tuple([x.aval for x in xs]), path, precision, preferred)
 
     def compute(*xs: Value) -> Any:
@@ -84,9 +86,7 @@ def einsum_path(
         )
     xs = [value(x, "jnp.einsum_path") for x in operands]
     shapes = [x.shape for x in xs]
-    return opt_einsum.contract_path(
-        subscripts, *shapes, shapes=True, optimize=optimize
-    )
+    return opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)
 
 
 def _letters(first: Any, rest: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -111,8 +111,9 @@ def _letters(first: Any, rest: Sequence[Any]) -> tuple[str, list[Any]]:
 def parse(formula: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """The letters of each operand and of the result; "..." becomes capital letters."""
     text = formula.replace(" ", "")
-    if text.count("->") > 1 or text.replace("->", "").strip("abcdefghijklmnopqrstuvwxyz"
-                                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ,.)"):
+    if text.count("->") > 1 or text.replace("->", "").strip(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,.)"
+    ):
         raise ValueError(f"{NAME}: {formula!r} is no formula such as 'ij,jk->ik'")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -120,8 +121,10 @@ def parse(formula: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
         raise ValueError(
             f"{NAME}: {formula!r} is for {len(terms)} operands, got {len(ranks)}"
         )
-    dots = max([r - len(t.replace("...", "")) for t, r in zip(terms, ranks)
-                if "..." in t], default=0)
+    dots = max(
+        [r - len(t.replace("...", "")) for t, r in zip(terms, ranks) if "..." in t],
+        default=0,
+    )
     used = set(text)
     spare = [c for c in _SPARE if c not in used][: max(dots, 0)]
     result = []
@@ -132,7 +135,9 @@ def parse(formula: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
                 f"{NAME}: operand {i} has {rank} axes, but {term!r} names"
                 f" {len(term.replace('...', ''))}"
             )
-        result.append(term.replace("...", "".join(spare[len(spare) - own :]) if own else ""))
+        result.append(
+            term.replace("...", "".join(spare[len(spare) - own :]) if own else "")
+        )
     everything = "".join(result)
     if arrow:
         out = right.replace("...", "".join(spare))
@@ -207,8 +212,10 @@ def _order(
         return [tuple(range(len(items)))]
     if not isinstance(path, (str, bool)):
         return [tuple(p) for p in path if p and not isinstance(p[0], str)]
-    formula = ",".join(term for _, term in items) + "->" + "".join(
-        c for c in out if any(c in term for _, term in items)
+    formula = (
+        ",".join(term for _, term in items)
+        + "->"
+        + "".join(c for c in out if any(c in term for _, term in items))
     )
     shapes = [tuple([extents[c] for c in term]) for _, term in items]
     kind = "auto" if path is True else path
@@ -253,7 +260,9 @@ def _summed(x: Any, term: str, wanted: str) -> Item:
     return x, "".join(c for c in term if c in wanted)
 
 
-def _pair(first: Item, second: Item, wanted: str, precision: Any, preferred: Any) -> Item:
+def _pair(
+    first: Item, second: Item, wanted: str, precision: Any, preferred: Any
+) -> Item:
     """The product of two operands, summed over what nobody else wants."""
     x, left = _summed(*first, wanted + second[1])
     y, right = _summed(*second, wanted + first[1])
@@ -261,7 +270,10 @@ def _pair(first: Item, second: Item, wanted: str, precision: Any, preferred: Any
     batch = [c for c in shared if c in wanted]
     contract = [c for c in shared if c not in wanted]
     numbers = (
-        (tuple([left.index(c) for c in contract]), tuple([right.index(c) for c in contract])),
+        (
+            tuple([left.index(c) for c in contract]),
+            tuple([right.index(c) for c in contract]),
+        ),
         (tuple([left.index(c) for c in batch]), tuple([right.index(c) for c in batch])),
     )
     product = lax.dot_general(x, y, numbers, precision, preferred)

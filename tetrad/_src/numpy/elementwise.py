@@ -57,39 +57,55 @@ class BoolAware(Binary):
 
 
 add = BoolAware(
-    "add", lax.Add(), lax.Or(),
+    "add",
+    lax.Add(),
+    lax.Or(),
     "The sum `x1 + x2`; of bools, their logical or.",
-    "add(1.5, 2)", "Array(3.5, dtype=float32, weak_type=True)",
+    "add(1.5, 2)",
+    "Array(3.5, dtype=float32, weak_type=True)",
     identity=0,
 )
 multiply = BoolAware(
-    "multiply", lax.Mul(), lax.And(),
+    "multiply",
+    lax.Mul(),
+    lax.And(),
     "The product `x1 * x2`; of bools, their logical and.",
-    "multiply(1.5, 2)", "Array(3., dtype=float32, weak_type=True)",
+    "multiply(1.5, 2)",
+    "Array(3., dtype=float32, weak_type=True)",
     identity=1,
 )
 subtract = Binary(
-    "subtract", lax.Sub(),
+    "subtract",
+    lax.Sub(),
     "The difference `x1 - x2`.",
-    "subtract(3, 1)", "Array(2, dtype=int32, weak_type=True)",
-    kinds="iufc", advice=ADVICE_MINUS,
+    "subtract(3, 1)",
+    "Array(2, dtype=int32, weak_type=True)",
+    kinds="iufc",
+    advice=ADVICE_MINUS,
 )
 divide = true_divide = Binary(
-    "divide", lax.Div(),
+    "divide",
+    lax.Div(),
     "The quotient `x1 / x2`, a float or complex number; x / 0 is an infinity or NaN.",
-    "divide(3, 2)", "Array(1.5, dtype=float32, weak_type=True)",
+    "divide(3, 2)",
+    "Array(1.5, dtype=float32, weak_type=True)",
     rule=inexact,
 )
 negative = Unary(
-    "negative", lax.Neg(),
+    "negative",
+    lax.Neg(),
     "The opposite `-x`.",
-    "negative(2)", "Array(-2, dtype=int32, weak_type=True)",
-    kinds="iufc", advice=ADVICE_BOOL,
+    "negative(2)",
+    "Array(-2, dtype=int32, weak_type=True)",
+    kinds="iufc",
+    advice=ADVICE_BOOL,
 )
 positive = Unary(
-    "positive", lambda x: x if isinstance(x, Value) else lax.copy(x),
+    "positive",
+    lambda x: x if isinstance(x, Value) else lax.copy(x),
     "`x` itself: `+x`.",
-    "positive(2)", "Array(2, dtype=int32, weak_type=True)",
+    "positive(2)",
+    "Array(2, dtype=int32, weak_type=True)",
     kinds="iufc",
 )
 
@@ -101,45 +117,62 @@ def _absolute(x: Any) -> Any:
 
 
 absolute = abs = Unary(
-    "absolute", _absolute,
+    "absolute",
+    _absolute,
     "The absolute value |x|; of a complex number its modulus, a float.",
-    "absolute(-2)", "Array(2, dtype=int32, weak_type=True)",
+    "absolute(-2)",
+    "Array(2, dtype=int32, weak_type=True)",
 )
 fabs = Unary(
-    "fabs", lax.abs,
+    "fabs",
+    lax.abs,
     "The absolute value |x| as a float.",
-    "fabs(-2)", "Array(2., dtype=float32, weak_type=True)",
-    rule=inexact, kinds="f", advice="for complex numbers use jnp.abs",
+    "fabs(-2)",
+    "Array(2., dtype=float32, weak_type=True)",
+    rule=inexact,
+    kinds="f",
+    advice="for complex numbers use jnp.abs",
 )
 sign = Unary(
-    "sign", lax.Sign(),
+    "sign",
+    lax.Sign(),
     "-1, 0 or 1 by the sign of x; of a complex number, x / |x|.",
-    "sign(-3)", "Array(-1, dtype=int32, weak_type=True)",
+    "sign(-3)",
+    "Array(-1, dtype=int32, weak_type=True)",
     kinds="iufc",
 )
 square = Unary(
-    "square", lax.Square(),
+    "square",
+    lax.Square(),
     "The square x².",
-    "square(3)", "Array(9, dtype=int32, weak_type=True)",
+    "square(3)",
+    "Array(9, dtype=int32, weak_type=True)",
     rule=at_least_int,
 )
 reciprocal = Unary(
-    "reciprocal", lax.IntegerPow(-1),
+    "reciprocal",
+    lax.IntegerPow(-1),
     "The reciprocal 1 / x.",
-    "reciprocal(4)", "Array(0.25, dtype=float32, weak_type=True)",
+    "reciprocal(4)",
+    "Array(0.25, dtype=float32, weak_type=True)",
     rule=inexact,
 )
 sqrt = Unary(
-    "sqrt", lax.Sqrt(),
+    "sqrt",
+    lax.Sqrt(),
     "The square root √x; NaN of negative floats.",
-    "sqrt(4)", "Array(2., dtype=float32, weak_type=True)",
+    "sqrt(4)",
+    "Array(2., dtype=float32, weak_type=True)",
     rule=inexact,
 )
 cbrt = Unary(
-    "cbrt", lax.Cbrt(),
+    "cbrt",
+    lax.Cbrt(),
     "The cube root of x, negative for negative x.",
-    "cbrt(8)", "Array(2., dtype=float32, weak_type=True)",
-    rule=inexact, kinds="f",
+    "cbrt(8)",
+    "Array(2., dtype=float32, weak_type=True)",
+    rule=inexact,
+    kinds="f",
 )
 
 
@@ -222,22 +255,31 @@ def _fmod(x: Any, y: Any) -> Any:
 
 
 floor_divide = Binary(
-    "floor_divide", _floor_divide,
+    "floor_divide",
+    _floor_divide,
     "The quotient rounded down, ⌊x1 / x2⌋.",
-    "floor_divide(-7, 2)", "Array(-4, dtype=int32, weak_type=True)",
-    rule=at_least_int, kinds="iuf",
+    "floor_divide(-7, 2)",
+    "Array(-4, dtype=int32, weak_type=True)",
+    rule=at_least_int,
+    kinds="iuf",
 )
 remainder = mod = Binary(
-    "remainder", _remainder,
+    "remainder",
+    _remainder,
     "The remainder of floored division, x1 - x2 * ⌊x1 / x2⌋, with the sign of x2.",
-    "remainder(-7, 3)", "Array(2, dtype=int32, weak_type=True)",
-    rule=at_least_int, kinds="iuf",
+    "remainder(-7, 3)",
+    "Array(2, dtype=int32, weak_type=True)",
+    rule=at_least_int,
+    kinds="iuf",
 )
 fmod = Binary(
-    "fmod", _fmod,
+    "fmod",
+    _fmod,
     "The remainder of truncated division, with the sign of x1.",
-    "fmod(-7, 3)", "Array(-1, dtype=int32, weak_type=True)",
-    rule=at_least_int, kinds="iuf",
+    "fmod(-7, 3)",
+    "Array(-1, dtype=int32, weak_type=True)",
+    rule=at_least_int,
+    kinds="iuf",
 )
 
 
@@ -344,9 +386,7 @@ def _integers_to_integers(x: Any, y: Any) -> Any:
     unit = lax.eq(lax.mul(x, x), one)
     if aval.kind == "i":
         exponent = lax.abs(y)
-        result = lax.select(
-            lax.bitwise_or(lax.ge(y, zero), unit), one, zero_like(x)
-        )
+        result = lax.select(lax.bitwise_or(lax.ge(y, zero), unit), one, zero_like(x))
     else:
         exponent = y
         result = one
@@ -359,15 +399,19 @@ def _integers_to_integers(x: Any, y: Any) -> Any:
 
 
 power = pow = Power(
-    "power", lax.Pow(),
+    "power",
+    lax.Pow(),
     "`x1` to the power of `x2`; integers to negative powers are a TypeError.",
-    "power(2., 3)", "Array(8., dtype=float32, weak_type=True)",
+    "power(2., 3)",
+    "Array(8., dtype=float32, weak_type=True)",
 )
 _any_power = operator(power, "**")
 float_power = Binary(
-    "float_power", lax.Pow(),
+    "float_power",
+    lax.Pow(),
     "`x1` to the power of `x2`, computed in floats.",
-    "float_power(2, 3)", "Array(8., dtype=float32, weak_type=True)",
+    "float_power(2, 3)",
+    "Array(8., dtype=float32, weak_type=True)",
     rule=inexact,
 )
 
@@ -387,15 +431,19 @@ def _of_floats(op: Any) -> Any:
 
 
 floor = Unary(
-    "floor", _of_floats(lax.floor),
+    "floor",
+    _of_floats(lax.floor),
     "The largest integer ⌊x⌋ not above x, in the dtype of x.",
-    "floor(1.5)", "Array(1., dtype=float32, weak_type=True)",
+    "floor(1.5)",
+    "Array(1., dtype=float32, weak_type=True)",
     kinds="biuf",
 )
 ceil = Unary(
-    "ceil", _of_floats(lax.ceil),
+    "ceil",
+    _of_floats(lax.ceil),
     "The smallest integer ⌈x⌉ not below x, in the dtype of x.",
-    "ceil(1.5)", "Array(2., dtype=float32, weak_type=True)",
+    "ceil(1.5)",
+    "Array(2., dtype=float32, weak_type=True)",
     kinds="biuf",
 )
 
@@ -405,9 +453,11 @@ def _trunc(x: Any) -> Any:
 
 
 trunc = Unary(
-    "trunc", _of_floats(_trunc),
+    "trunc",
+    _of_floats(_trunc),
     "x without its fraction, in the dtype of x.",
-    "trunc(-1.5)", "Array(-1., dtype=float32, weak_type=True)",
+    "trunc(-1.5)",
+    "Array(-1., dtype=float32, weak_type=True)",
     kinds="biuf",
 )
 
@@ -417,9 +467,11 @@ def _to_even(x: Any) -> Any:
 
 
 rint = Unary(
-    "rint", lambda x: _rounded(x, 0),
+    "rint",
+    lambda x: _rounded(x, 0),
     "The nearest integer, halves to the even one, as a float.",
-    "rint(1.5)", "Array(2., dtype=float32, weak_type=True)",
+    "rint(1.5)",
+    "Array(2., dtype=float32, weak_type=True)",
     rule=inexact,
 )
 
@@ -457,7 +509,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     x = operand(a, "jnp.round", "a")
     decimals = static_int(decimals, "jnp.round", "decimals")
     if not -400 <= decimals <= 400:  # beyond the exponents of all floats
-        raise ValueError(f"jnp.round: decimals={decimals} is out of range (-400 to 400)")
+        raise ValueError(
+            f"jnp.round: decimals={decimals} is out of range (-400 to 400)"
+        )
     if kind_of(x) in "iub":
         if decimals < 0:
             raise NotImplementedError(
@@ -475,14 +529,18 @@ around = round
 
 
 maximum = Binary(
-    "maximum", lax.Max(),
+    "maximum",
+    lax.Max(),
     "The larger of x1 and x2, NaN if either is NaN.",
-    "maximum(1, 2.5)", "Array(2.5, dtype=float32, weak_type=True)",
+    "maximum(1, 2.5)",
+    "Array(2.5, dtype=float32, weak_type=True)",
 )
 minimum = Binary(
-    "minimum", lax.Min(),
+    "minimum",
+    lax.Min(),
     "The smaller of x1 and x2, NaN if either is NaN.",
-    "minimum(1, 2.5)", "Array(1., dtype=float32, weak_type=True)",
+    "minimum(1, 2.5)",
+    "Array(1., dtype=float32, weak_type=True)",
 )
 
 
@@ -504,12 +562,16 @@ def _is_nan(x: Any) -> Any:
 
 
 fmax = Binary(
-    "fmax", _ignoring_nan(lax.max, lax.gt),
+    "fmax",
+    _ignoring_nan(lax.max, lax.gt),
     "The larger of x1 and x2, ignoring NaN where the other is a number.",
-    "fmax(1., jnp.nan)", "Array(1., dtype=float32, weak_type=True)",
+    "fmax(1., jnp.nan)",
+    "Array(1., dtype=float32, weak_type=True)",
 )
 fmin = Binary(
-    "fmin", _ignoring_nan(lax.min, lax.lt),
+    "fmin",
+    _ignoring_nan(lax.min, lax.lt),
     "The smaller of x1 and x2, ignoring NaN where the other is a number.",
-    "fmin(1., jnp.nan)", "Array(1., dtype=float32, weak_type=True)",
+    "fmin(1., jnp.nan)",
+    "Array(1., dtype=float32, weak_type=True)",
 )

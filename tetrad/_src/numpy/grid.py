@@ -64,7 +64,9 @@ class _Concatenator:
             axis, ndmin, at = self._directive(items.pop(0))
         parts = []
         for item in items:
-            whole = _from_slice(item) if isinstance(item, slice) else convert.asarray(item)
+            whole = (
+                _from_slice(item) if isinstance(item, slice) else convert.asarray(item)
+            )
             parts.append(self._lifted(whole, ndmin, at))
         return assemble.concatenate(parts, axis)
 
@@ -146,7 +148,10 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, ...]:
     >>> jnp.tril_indices(2)
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    n, k = static_int(n, "jnp.tril_indices", "n"), static_int(k, "jnp.tril_indices", "k")
+    n, k = (
+        static_int(n, "jnp.tril_indices", "n"),
+        static_int(k, "jnp.tril_indices", "k"),
+    )
     return _constants(np.tril_indices(n, k, m))
 
 
@@ -157,7 +162,10 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Value, ...]:
     >>> jnp.triu_indices(2)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    n, k = static_int(n, "jnp.triu_indices", "n"), static_int(k, "jnp.triu_indices", "k")
+    n, k = (
+        static_int(n, "jnp.triu_indices", "n"),
+        static_int(k, "jnp.triu_indices", "k"),
+    )
     return _constants(np.triu_indices(n, k, m))
 
 
@@ -210,7 +218,9 @@ def diag_indices_from(arr: Any) -> tuple[Value, ...]:
     """
     x = value(arr, "jnp.diag_indices_from", "arr")
     if x.ndim < 2 or len(set(x.shape)) != 1:
-        raise ValueError(f"jnp.diag_indices_from: extents must be equal, got {describe(x)}")
+        raise ValueError(
+            f"jnp.diag_indices_from: extents must be equal, got {describe(x)}"
+        )
     return diag_indices(x.shape[0], x.ndim)
 
 
@@ -252,7 +262,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise", order: str = "C"
+    multi_index: Sequence[Any],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
 ) -> Value:
     """The flat index of elements given by an index along each axis.
 
@@ -280,7 +293,9 @@ def ravel_multi_index(
         elif mode == "wrap":
             parts[i] = part % n
         else:
-            raise ValueError(f'{name}: mode must be "raise", "clip" or "wrap", got {mode!r}')
+            raise ValueError(
+                f'{name}: mode must be "raise", "clip" or "wrap", got {mode!r}'
+            )
     strides = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
     if order == "F":
         strides = [math.prod(extents[:i]) for i in range(len(extents))]

@@ -12,9 +12,7 @@ from tetrad._src.numpy.convert import asarray, on_device, value
 from tetrad._src.numpy.methods import converted
 
 
-def astype(
-    x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None
-) -> Value:
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Value:
     """`x` with its elements converted to `dtype`; floats are cut to integers.
 
     >>> import tetrad.numpy as jnp

@@ -292,9 +292,9 @@ def _span(item: slice, n: int, name: str) -> Span:
     try:
         start, stop, step = item.indices(n)
     except TypeError:
-        start, stop, step = slice(*[
-            _slice_end(end, name) for end in (item.start, item.stop, item.step)
-        ]).indices(n)
+        start, stop, step = slice(
+            *[_slice_end(end, name) for end in (item.start, item.stop, item.step)]
+        ).indices(n)
     except ValueError:
         raise ValueError(f"{call(name)}: the step of a slice must not be 0") from None
     except errors.TracerIntegerConversionError:
@@ -419,7 +419,9 @@ def signature(idx: Any, shape: Shape, eager: bool) -> Any:
                 operands.append(item + n if item < 0 else item)
         elif kind is slice:
             start, stop, step = item.start, item.stop, item.step
-            if not (type(start) in _ENDS and type(stop) in _ENDS and type(step) in _ENDS):
+            if not (
+                type(start) in _ENDS and type(stop) in _ENDS and type(step) in _ENDS
+            ):
                 return None
             key.append((start, stop, step))
         elif isinstance(item, Value) and item.aval.kind in "iu":
@@ -544,7 +546,9 @@ def layout(index: Index) -> tuple[Shape, list[str], int]:
     """
     arrays = index.arrays()
     together = broadcast_index_shapes(index, arrays)
-    places = [i for i, e in enumerate(index.entries) if isinstance(e, (Static, Dynamic))]
+    places = [
+        i for i, e in enumerate(index.entries) if isinstance(e, (Static, Dynamic))
+    ]
     beside = places[-1] - places[0] == len(places) - 1
     order: list[str] = []
     at = 0
@@ -606,7 +610,9 @@ def _spans_taken(
 ) -> tuple[Value, list[tuple[int, Dynamic]]]:
     """`x` sliced along its spans and integers, and the axes of its index arrays then."""
     entries = _axis_entries(index)
-    rest = [Span(0, n, 1) if type(e) is Dynamic else e for e, n in zip(entries, x.shape)]
+    rest = [
+        Span(0, n, 1) if type(e) is Dynamic else e for e, n in zip(entries, x.shape)
+    ]
     x = _sliced(x, Index(list(rest), index.name), eager)
     kept = [e for e in entries if type(e) is not Static]
     return x, [(axis, e) for axis, e in enumerate(kept) if type(e) is Dynamic]

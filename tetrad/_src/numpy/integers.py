@@ -40,12 +40,20 @@ def _lcm(x: Any, y: Any) -> Any:
 
 
 gcd = Binary(
-    "gcd", _gcd, "The greatest common divisor of x1 and x2.", "gcd(12, 18)",
-    "Array(6, dtype=int32, weak_type=True)", kinds="iu",
+    "gcd",
+    _gcd,
+    "The greatest common divisor of x1 and x2.",
+    "gcd(12, 18)",
+    "Array(6, dtype=int32, weak_type=True)",
+    kinds="iu",
 )
 lcm = Binary(
-    "lcm", _lcm, "The least common multiple of x1 and x2.", "lcm(4, 6)",
-    "Array(12, dtype=int32, weak_type=True)", kinds="iu",
+    "lcm",
+    _lcm,
+    "The least common multiple of x1 and x2.",
+    "lcm(4, 6)",
+    "Array(12, dtype=int32, weak_type=True)",
+    kinds="iu",
 )
 
 
@@ -111,7 +119,9 @@ def unpackbits(
 
 def _weights(bitorder: str, name: str, shape: tuple[int, ...], axis: int) -> Any:
     if bitorder not in ("big", "little"):
-        raise ValueError(f'{name}: bitorder must be "big" or "little", got {bitorder!r}')
+        raise ValueError(
+            f'{name}: bitorder must be "big" or "little", got {bitorder!r}'
+        )
     places = lax.broadcasted_iota(np.uint8, shape, axis)
     return lax.sub(np.uint8(7), places) if bitorder == "big" else places
 
@@ -152,9 +162,7 @@ def frexp(x: Any, /) -> tuple[Value, Value]:
     )
     shift = lax.select(tiny, integer.type(bias + fraction + 2), integer.type(bias))
     exponent = lax.convert_element_type(lax.sub(exponent, shift), np.int32)
-    special = lax.bitwise_or(
-        lax.eq(v, zero_like(v)), lax.bitwise_not(lax.is_finite(v))
-    )
+    special = lax.bitwise_or(lax.eq(v, zero_like(v)), lax.bitwise_not(lax.is_finite(v)))
     mantissa = lax.select(special, v, mantissa)
     return (
         lax.convert_element_type(mantissa, narrow),
@@ -169,7 +177,11 @@ def _spacing(x: Any) -> Any:
 
 
 spacing = Unary(
-    "spacing", _spacing, "The distance from x to the next float away from 0.",
-    "spacing(1.)", "Array(1.1920929e-07, dtype=float32, weak_type=True)",
-    rule=inexact, kinds="f",
+    "spacing",
+    _spacing,
+    "The distance from x to the next float away from 0.",
+    "spacing(1.)",
+    "Array(1.1920929e-07, dtype=float32, weak_type=True)",
+    rule=inexact,
+    kinds="f",
 )

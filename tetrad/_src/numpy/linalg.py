@@ -14,9 +14,7 @@ from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import call, promote_floats
 
 
-def norm(
-    x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
-) -> Value:
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Value:
     """The norm of vectors along one axis, or of matrices along two.
 
     Vectors: (Σ |x|^p)^(1/p) for ord=p, the largest (smallest) |x| for ±inf, the number
@@ -72,7 +70,7 @@ def _vector_norm(
         return reduce.sum(nonzero, axes, keepdims=keepdims)
     if ord == 1:
         return reduce.sum(size, axes, keepdims=keepdims)
-    total = reduce.sum(size ** ord, axes, keepdims=keepdims)
+    total = reduce.sum(size**ord, axes, keepdims=keepdims)
     return total ** (1.0 / ord)  # type: ignore[operator]
 
 
@@ -162,7 +160,9 @@ def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
     if len(xs) < 2:
         raise ValueError(f"{name}: needs at least two arrays, got {len(xs)}")
     extents = [x.shape[0] if x.ndim == 2 else 1 for x in xs[:1]]
-    extents += [x.shape[0] for x in xs[1:]] + [xs[-1].shape[1] if xs[-1].ndim == 2 else 1]
+    extents += [x.shape[0] for x in xs[1:]] + [
+        xs[-1].shape[1] if xs[-1].ndim == 2 else 1
+    ]
     return _chain(xs, _cheapest(tuple(extents)), 0, len(xs) - 1, precision)
 
 

@@ -61,8 +61,11 @@ equal = Equality(
     "equal", lax.Eq(), "Whether x1 = x2; NaN equals nothing.", "equal(1, 1)", TRUE
 )
 not_equal = Equality(
-    "not_equal", lax.Ne(), "Whether x1 ≠ x2; NaN differs from everything.",
-    "not_equal(1, 1)", FALSE,
+    "not_equal",
+    lax.Ne(),
+    "Whether x1 ≠ x2; NaN differs from everything.",
+    "not_equal(1, 1)",
+    FALSE,
 )
 less = Ordering("less", lax.Lt(), False, "Whether x1 < x2.", "less(1, 2)", TRUE)
 less_equal = Ordering(
@@ -84,33 +87,48 @@ ADVICE = "compare first (x > 0), or convert with .astype(int)"
 
 def _bits(name: str, op: Any, sentence: str, example: str, result: str) -> Binary:
     return Binary(
-        name, op, sentence, example, result + ", dtype=int32, weak_type=True)",
-        kinds="biu", advice=ADVICE,
+        name,
+        op,
+        sentence,
+        example,
+        result + ", dtype=int32, weak_type=True)",
+        kinds="biu",
+        advice=ADVICE,
     )
 
 
 bitwise_and = _bits(
-    "bitwise_and", lax.And(), "The bits set in both x1 and x2.", "bitwise_and(6, 3)",
+    "bitwise_and",
+    lax.And(),
+    "The bits set in both x1 and x2.",
+    "bitwise_and(6, 3)",
     "Array(2",
 )
 bitwise_or = _bits(
     "bitwise_or", lax.Or(), "The bits set in x1 or x2.", "bitwise_or(6, 3)", "Array(7"
 )
 bitwise_xor = _bits(
-    "bitwise_xor", lax.Xor(), "The bits set in one of x1 and x2.", "bitwise_xor(6, 3)",
+    "bitwise_xor",
+    lax.Xor(),
+    "The bits set in one of x1 and x2.",
+    "bitwise_xor(6, 3)",
     "Array(5",
 )
 bitwise_not = bitwise_invert = invert = Unary(
-    "bitwise_not", lax.Not(),
+    "bitwise_not",
+    lax.Not(),
     "Every bit of x turned; of bools, the logical opposite.",
-    "bitwise_not(3)", "Array(-4, dtype=int32, weak_type=True)",
-    kinds="biu", advice=ADVICE,
+    "bitwise_not(3)",
+    "Array(-4, dtype=int32, weak_type=True)",
+    kinds="biu",
+    advice=ADVICE,
 )
 bitwise_count = Unary(
     "bitwise_count",
     lambda x: lax.convert_element_type(lax.population_count(_unsigned(x)), np.uint8),
     "The number of bits set in |x|, as uint8.",
-    "bitwise_count(7)", "Array(3, dtype=uint8)",
+    "bitwise_count(7)",
+    "Array(3, dtype=uint8)",
     kinds="iu",
 )
 
@@ -120,9 +138,13 @@ def _unsigned(x: Any) -> Any:
 
 
 left_shift = bitwise_left_shift = Binary(
-    "left_shift", lax.ShiftLeft(), "x1 · 2^x2 by shifting bits, with zeros behind.",
-    "left_shift(1, 3)", "Array(8, dtype=int32, weak_type=True)",
-    rule=at_least_int, kinds="iu",
+    "left_shift",
+    lax.ShiftLeft(),
+    "x1 · 2^x2 by shifting bits, with zeros behind.",
+    "left_shift(1, 3)",
+    "Array(8, dtype=int32, weak_type=True)",
+    rule=at_least_int,
+    kinds="iu",
 )
 
 
@@ -133,9 +155,13 @@ def _right_shift(x: Any, y: Any) -> Any:
 
 
 right_shift = bitwise_right_shift = Binary(
-    "right_shift", _right_shift, "⌊x1 / 2^x2⌋ by shifting bits.",
-    "right_shift(8, 3)", "Array(1, dtype=int32, weak_type=True)",
-    rule=at_least_int, kinds="iu",
+    "right_shift",
+    _right_shift,
+    "⌊x1 / 2^x2⌋ by shifting bits.",
+    "right_shift(8, 3)",
+    "Array(1, dtype=int32, weak_type=True)",
+    rule=at_least_int,
+    kinds="iu",
 )
 
 
@@ -159,20 +185,32 @@ class Logical(Binary):
 
 
 logical_and = Logical(
-    "logical_and", lax.And(), "Whether both x1 and x2 are true (not 0).",
-    "logical_and(True, False)", "Array(False, dtype=bool)",
+    "logical_and",
+    lax.And(),
+    "Whether both x1 and x2 are true (not 0).",
+    "logical_and(True, False)",
+    "Array(False, dtype=bool)",
 )
 logical_or = Logical(
-    "logical_or", lax.Or(), "Whether x1 or x2 is true (not 0).",
-    "logical_or(True, False)", "Array(True, dtype=bool)",
+    "logical_or",
+    lax.Or(),
+    "Whether x1 or x2 is true (not 0).",
+    "logical_or(True, False)",
+    "Array(True, dtype=bool)",
 )
 logical_xor = Logical(
-    "logical_xor", lax.Xor(), "Whether one of x1 and x2 is true (not 0).",
-    "logical_xor(True, True)", "Array(False, dtype=bool)",
+    "logical_xor",
+    lax.Xor(),
+    "Whether one of x1 and x2 is true (not 0).",
+    "logical_xor(True, True)",
+    "Array(False, dtype=bool)",
 )
 logical_not = Unary(
-    "logical_not", lambda x: lax.bitwise_not(as_bool(x)),
-    "Whether x is 0.", "logical_not(True)", "Array(False, dtype=bool)",
+    "logical_not",
+    lambda x: lax.bitwise_not(as_bool(x)),
+    "Whether x is 0.",
+    "logical_not(True)",
+    "Array(False, dtype=bool)",
 )
 
 
@@ -218,14 +256,24 @@ def _strong(compute: Any) -> Any:
     return lambda x: lax.convert_element_type(compute(x), np.bool_)
 
 
-def _question(name: str, compute: Any, sentence: str, example: str, result: str,
-              kinds: str = "biufc") -> Unary:
+def _question(
+    name: str,
+    compute: Any,
+    sentence: str,
+    example: str,
+    result: str,
+    kinds: str = "biufc",
+) -> Unary:
     text = f"Array({result}, dtype=bool)"
     return Unary(name, _strong(compute), sentence, example, text, kinds=kinds)
 
 
 isfinite = _question(
-    "isfinite", _finite, "Whether x is neither infinite nor NaN.", "isfinite(1.)", "True"
+    "isfinite",
+    _finite,
+    "Whether x is neither infinite nor NaN.",
+    "isfinite(1.)",
+    "True",
 )
 isinf = _question("isinf", _infinite, "Whether x is infinite.", "isinf(1.)", "False")
 isnan = _question("isnan", _nan, "Whether x is NaN.", "isnan(jnp.nan)", "True")
@@ -245,12 +293,18 @@ def _has_imaginary(x: Any) -> Any:
 
 
 iscomplex = _question(
-    "iscomplex", _has_imaginary, "Whether the imaginary part of x is not 0.",
-    "iscomplex(1j)", "True",
+    "iscomplex",
+    _has_imaginary,
+    "Whether the imaginary part of x is not 0.",
+    "iscomplex(1j)",
+    "True",
 )
 isreal = _question(
-    "isreal", lambda x: lax.bitwise_not(_has_imaginary(x)),
-    "Whether the imaginary part of x is 0.", "isreal(1j)", "False",
+    "isreal",
+    lambda x: lax.bitwise_not(_has_imaginary(x)),
+    "Whether the imaginary part of x is 0.",
+    "isreal(1j)",
+    "False",
 )
 
 
@@ -271,11 +325,17 @@ def _imag(x: Any) -> Any:
 
 
 real = Unary(
-    "real", _real, "The real part of x.", "real(1.)",
+    "real",
+    _real,
+    "The real part of x.",
+    "real(1.)",
     "Array(1., dtype=float32, weak_type=True)",
 )
 imag = Unary(
-    "imag", _imag, "The imaginary part of x, 0 for real numbers.", "imag(1.)",
+    "imag",
+    _imag,
+    "The imaginary part of x, 0 for real numbers.",
+    "imag(1.)",
     "Array(0., dtype=float32)",
 )
 
@@ -287,8 +347,11 @@ def _conj(x: Any) -> Any:
 
 
 conj = conjugate = Unary(
-    "conj", _conj, "The complex conjugate: the imaginary part with the other sign.",
-    "conj(1.)", "Array(1., dtype=float32, weak_type=True)",
+    "conj",
+    _conj,
+    "The complex conjugate: the imaginary part with the other sign.",
+    "conj(1.)",
+    "Array(1., dtype=float32, weak_type=True)",
 )
 
 
@@ -343,7 +406,11 @@ def isscalar(element: Any) -> bool:
     (True, False)
     """
     if isinstance(element, (Value, np.ndarray)):
-        return np.ndim(element) == 0 if not isinstance(element, Value) else not element.ndim
+        return (
+            np.ndim(element) == 0
+            if not isinstance(element, Value)
+            else not element.ndim
+        )
     return bool(np.isscalar(element)) and not isinstance(element, (str, bytes))
 
 

@@ -45,8 +45,11 @@ TABLE: dict[str, Any] = {}
 
 def method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Enters a function as the method of its own name, less a trailing underscore."""
-    TABLE[function.__name__.rstrip("_") if not function.__name__.startswith("__")
-          else function.__name__] = function
+    TABLE[
+        function.__name__.rstrip("_")
+        if not function.__name__.startswith("__")
+        else function.__name__
+    ] = function
     return function
 
 
@@ -142,6 +145,7 @@ def __round__(x: Any, ndigits: int | None = None) -> Any:
 
 TABLE["__getitem__"] = getitem
 
+
 @method
 def __len__(x: Any) -> int:
     if not x.aval.shape:
@@ -235,7 +239,11 @@ def _rewritten(index: Any) -> str:
 
 
 _OPERATORS = {
-    "+=": "add", "-=": "subtract", "*=": "multiply", "/=": "divide", "**=": "power",
+    "+=": "add",
+    "-=": "subtract",
+    "*=": "multiply",
+    "/=": "divide",
+    "**=": "power",
 }
 
 
@@ -357,7 +365,11 @@ def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
 @method
 @planned()
 def reshape(
-    x: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
+    x: Any,
+    *args: Any,
+    order: str = "C",
+    copy: bool | None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The elements in another shape: see `jnp.reshape`."""
     new = args[0] if len(args) == 1 else args
@@ -434,8 +446,14 @@ def tobytes(x: Any, order: str = "C") -> bytes:
 @method
 @planned()
 def sum(
-    x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None, promote_integers: bool = True,
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
 ) -> Any:
     """See `jnp.sum`."""
     return reduce.summed(
@@ -446,8 +464,13 @@ def sum(
 @method
 @planned()
 def mean(
-    x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    *, where: Any = None,
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
 ) -> Any:
     """See `jnp.mean`."""
     return reduce.averaged(x, axis, dtype, out, keepdims, where, "x.mean")
@@ -465,15 +488,33 @@ def _same(name: str, function: Callable[..., Any]) -> None:
 
 
 _NAMESAKES: dict[str, Callable[..., Any]] = {
-    "prod": reduce.prod, "any": reduce.any, "all": reduce.all, "max": reduce.max,
-    "min": reduce.min, "argmax": reduce.argmax, "argmin": reduce.argmin,
-    "var": reduce.var, "std": reduce.std, "ptp": reduce.ptp,
-    "round": elementwise.round, "dot": contract.dot, "trace": contract.trace,
-    "cumsum": cumulative.cumsum, "cumprod": cumulative.cumprod, "take": choice.take,
-    "clip": choice.clip, "choose": choice.choose, "repeat": assemble.repeat,
-    "sort": order.sort, "argsort": order.argsort, "argpartition": order.argpartition,
-    "nonzero": search.nonzero, "searchsorted": search.searchsorted,
-    "diagonal": create.diagonal, "conj": logic.conj, "conjugate": logic.conj,
+    "prod": reduce.prod,
+    "any": reduce.any,
+    "all": reduce.all,
+    "max": reduce.max,
+    "min": reduce.min,
+    "argmax": reduce.argmax,
+    "argmin": reduce.argmin,
+    "var": reduce.var,
+    "std": reduce.std,
+    "ptp": reduce.ptp,
+    "round": elementwise.round,
+    "dot": contract.dot,
+    "trace": contract.trace,
+    "cumsum": cumulative.cumsum,
+    "cumprod": cumulative.cumprod,
+    "take": choice.take,
+    "clip": choice.clip,
+    "choose": choice.choose,
+    "repeat": assemble.repeat,
+    "sort": order.sort,
+    "argsort": order.argsort,
+    "argpartition": order.argpartition,
+    "nonzero": search.nonzero,
+    "searchsorted": search.searchsorted,
+    "diagonal": create.diagonal,
+    "conj": logic.conj,
+    "conjugate": logic.conj,
 }
 for _name, _namesake in _NAMESAKES.items():
     _same(_name, _namesake)
@@ -481,11 +522,18 @@ for _name, _namesake in _NAMESAKES.items():
 
 @method
 def compress(
-    x: Any, condition: Any, axis: int | None = None, *, out: None = None,
-    size: int | None = None, fill_value: Any = 0,
+    x: Any,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
 ) -> Any:
     """See `jnp.compress`."""
-    return choice.compress(condition, x, axis, size=size, fill_value=fill_value, out=out)
+    return choice.compress(
+        condition, x, axis, size=size, fill_value=fill_value, out=out
+    )
 
 
 @method

@@ -32,8 +32,13 @@ def _numbers(x: Value, where: Any) -> Any:
 
 @planned()
 def nansum(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
 ) -> Value:
     """The sum of the elements along `axis` that are no NaN.
 
@@ -46,8 +51,13 @@ def nansum(
 
 
 def nanprod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
 ) -> Value:
     """The product of the elements along `axis` that are no NaN.
 
@@ -60,8 +70,15 @@ def nanprod(
 
 
 def _nan_extreme(
-    a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any,
-    name: str, fold: Any, limit: float,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    name: str,
+    fold: Any,
+    limit: float,
 ) -> Any:
     no_out(name, out)
     x = value(a, name, "a")
@@ -74,8 +91,12 @@ def _nan_extreme(
 
 @planned()
 def nanmax(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None,
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
 ) -> Value:
     """The largest element along `axis` that is no NaN; NaN where all are.
 
@@ -90,8 +111,12 @@ def nanmax(
 
 @planned()
 def nanmin(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None,
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
 ) -> Value:
     """The smallest element along `axis` that is no NaN; NaN where all are.
 
@@ -104,7 +129,9 @@ def nanmin(
     )
 
 
-def _nan_index(a: Any, axis: Any, keepdims: Any, name: str, fold: Any, limit: float) -> Any:
+def _nan_index(
+    a: Any, axis: Any, keepdims: Any, name: str, fold: Any, limit: float
+) -> Any:
     x = value(a, name, "a")
     index = fold(_without(x, limit), axis, keepdims=bool(keepdims))
     if not x.aval.inexact:
@@ -141,7 +168,11 @@ def nanargmin(
 
 @planned()
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
     where: Any = None,
 ) -> Value:
     """The mean of the elements along `axis` that are no NaN.
@@ -157,8 +188,14 @@ def nanmean(
 
 
 def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
-    keepdims: bool = False, where: Any = None, mean: Any = None,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
 ) -> Value:
     """The variance of the elements along `axis` that are no NaN: see `var`.
 
@@ -172,8 +209,14 @@ def nanvar(
 
 
 def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
-    keepdims: bool = False, where: Any = None, mean: Any = None,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
 ) -> Value:
     """The standard deviation of the elements along `axis` that are no NaN: see `var`.
 

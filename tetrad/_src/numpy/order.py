@@ -34,7 +34,9 @@ def _one_axis(x: Value, axis: int | None, name: str) -> tuple[Value, int]:
 
 def _only_stable(kind: Any, order: Any, name: str) -> None:
     if order is not None:
-        raise ValueError(f"{name}: arrays have no fields, so there is no order argument")
+        raise ValueError(
+            f"{name}: arrays have no fields, so there is no order argument"
+        )
     if kind not in (None, "quicksort", "mergesort", "heapsort", "stable"):
         raise ValueError(f"{name}: there is no kind of sorting {kind!r}")
 
@@ -101,7 +103,9 @@ def lexsort(keys: Any, axis: int = -1) -> Value:
     if not arrays:
         raise TypeError(f"{name}: there is no key to sort by")
     if any(k.shape != arrays[0].shape for k in arrays):
-        raise ValueError(f"{name}: keys must have one shape, got {[k.shape for k in arrays]}")
+        raise ValueError(
+            f"{name}: keys must have one shape, got {[k.shape for k in arrays]}"
+        )
     if not arrays[0].ndim:
         return lax.full((), int_dtype().type(0))
     along = axis_argument(axis, arrays[0].ndim, name)
@@ -251,7 +255,10 @@ def nanpercentile(
 
 @planned()
 def median(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Value:
     """The middle element along `axis` in sorted order, or the mean of the middle two.
@@ -264,7 +271,10 @@ def median(
 
 
 def nanmedian(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Value:
     """As `median`, ignoring NaN.
@@ -277,7 +287,14 @@ def nanmedian(
 
 
 def _quantile(
-    a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, skip: bool, name: str
+    a: Any,
+    q: Any,
+    axis: Any,
+    out: Any,
+    method: str,
+    keepdims: bool,
+    skip: bool,
+    name: str,
 ) -> Any:
     no_out(name, out)
     if method not in _METHODS:
@@ -293,7 +310,9 @@ def _quantile(
     lanes = tuple([x.shape[i] for i in rest])
     n = math.prod([x.shape[i] for i in axes])
     if n == 0:
-        raise ValueError(f"{call(name)}: {describe(x)} has no element along axes {axes}")
+        raise ValueError(
+            f"{call(name)}: {describe(x)} has no element along axes {axes}"
+        )
     shape = x.shape
     x = lax.reshape(lax.transpose(x, (*rest, *axes)), (*lanes, n))
     x = lax.sort(x, len(lanes))
@@ -313,7 +332,8 @@ def _both_floats(x: Value, q: Any, name: str) -> list[Any]:
     dtype = inexact(aval_of(x).dtype)
     return [
         lax.convert_element_type(x, dtype),
-        to(share, dtype, False, name) if aval_of(share).kind != "f"
+        to(share, dtype, False, name)
+        if aval_of(share).kind != "f"
         else lax.convert_element_type(share, dtype),
     ]
 
@@ -402,7 +422,9 @@ def unique(
     if size is None or axis is not None:
         found = _unique_on_host(x, axis, equal_nan, size, fill_value, name)
     else:
-        found = _unique_to_size(x, static_int(size, name, "size"), fill_value, equal_nan)
+        found = _unique_to_size(
+            x, static_int(size, name, "size"), fill_value, equal_nan
+        )
     wanted = (True, return_index, return_inverse, return_counts)
     result = tuple([part for part, want in zip(found, wanted) if want])
     return result[0] if len(result) == 1 else result
@@ -455,7 +477,9 @@ def _unique_to_size(x: Value, size: int, fill: Any, equal_nan: bool) -> Unique:
     values = AtIndex(ordered, lax.max(starts, np.int32(0))).get(mode="clip")
     index = AtIndex(order, lax.max(starts, np.int32(0))).get(mode="clip")
     if fill is not None:
-        values = lax.select(missing, to(operand(fill, "jnp.unique"), x.dtype, False, "jnp"), values)
+        values = lax.select(
+            missing, to(operand(fill, "jnp.unique"), x.dtype, False, "jnp"), values
+        )
     group = lax.sub(lax.cumsum(lax.convert_element_type(first, np.int32)), np.int32(1))
     inverse = AtIndex(lax.full((n,), np.int32(0)), order).set(group)
     counts = AtIndex(lax.full((size,), np.int32(0)), group).add(1, mode="drop")
@@ -480,16 +504,18 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+def unique_all(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> UniqueAll:
     """(values, first indices, inverse, counts) of the distinct elements: see `unique`.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.unique_all(jnp.array([3, 1, 1])).counts
     Array([2, 1], dtype=int32)
     """
-    return UniqueAll(*unique(
-        x, True, True, True, equal_nan=False, size=size, fill_value=fill_value
-    ))
+    return UniqueAll(
+        *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    )
 
 
 def unique_counts(
@@ -501,9 +527,11 @@ def unique_counts(
     >>> jnp.unique_counts(jnp.array([3, 1, 1])).counts
     Array([2, 1], dtype=int32)
     """
-    return UniqueCounts(*unique(
-        x, False, False, True, equal_nan=False, size=size, fill_value=fill_value
-    ))
+    return UniqueCounts(
+        *unique(
+            x, False, False, True, equal_nan=False, size=size, fill_value=fill_value
+        )
+    )
 
 
 def unique_inverse(
@@ -515,12 +543,16 @@ def unique_inverse(
     >>> jnp.unique_inverse(jnp.array([3, 1, 1])).inverse_indices
     Array([1, 0, 0], dtype=int32)
     """
-    return UniqueInverse(*unique(
-        x, False, True, False, equal_nan=False, size=size, fill_value=fill_value
-    ))
+    return UniqueInverse(
+        *unique(
+            x, False, True, False, equal_nan=False, size=size, fill_value=fill_value
+        )
+    )
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Value:
+def unique_values(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> Value:
     """The distinct elements in rising order: see `unique`.
 
     >>> import tetrad.numpy as jnp
@@ -588,8 +620,12 @@ def intersect1d(
 
 
 def setdiff1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *,
-    size: int | None = None, fill_value: Any = None,
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
 ) -> Value:
     """The distinct elements of `ar1` that are not in `ar2`, in rising order.
 
@@ -603,8 +639,12 @@ def setdiff1d(
 
 
 def setxor1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *,
-    size: int | None = None, fill_value: Any = None,
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
 ) -> Value:
     """The distinct elements that are in one of the arrays, in rising order.
 

@@ -46,7 +46,7 @@ class Plan:
     def __init__(self, jaxpr: Jaxpr, single: bool) -> None:
         self.single = single
         self.chain = _chain(jaxpr)
-        number = {var: i for i, var in enumerate(jaxpr.ins)}
+        number: dict[Any, int] = {var: i for i, var in enumerate(jaxpr.ins)}
         atoms = [a for e in jaxpr.eqns for a in e.ins] + list(jaxpr.outs)
         literals = [a for a in atoms if type(a) is Literal]
         self.literals = [a.val for a in literals]
@@ -56,16 +56,14 @@ class Plan:
         count = len(number) + len(literals)
         self.steps: list[Any] = []
         for eqn, dead in zip(jaxpr.eqns, last_uses(jaxpr)):
-            ins = [
-                numbers[id(a)] if type(a) is Literal else number[a] for a in eqn.ins  # type: ignore[index]
-            ]
+            ins = [numbers[id(a)] if type(a) is Literal else number[a] for a in eqn.ins]
             for var in eqn.outs:
                 number[var] = count
                 count += 1
             gone = [number[var] for var in dead]
             self.steps.append((eqn.op, ins, gone, eqn.op.multiple))
         self.outs = [
-            numbers[id(a)] if type(a) is Literal else number[a] for a in jaxpr.outs  # type: ignore[index]
+            numbers[id(a)] if type(a) is Literal else number[a] for a in jaxpr.outs
         ]
 
     def run(self, args: Sequence[Any]) -> Any:

@@ -24,7 +24,9 @@ def _coefficients(name: str, *ps: Any) -> list[Value]:
     xs = [x if x.ndim else lax.reshape(x, (1,)) for x in xs]
     for x in xs:
         if x.ndim != 1:
-            raise ValueError(f"{name}: coefficients must be a vector, got {describe(x)}")
+            raise ValueError(
+                f"{name}: coefficients must be a vector, got {describe(x)}"
+            )
     return xs
 
 
@@ -51,9 +53,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Value:
 def _aligned(a: Value, b: Value) -> tuple[Any, Any]:
     """Both with as many coefficients, zeros in front."""
     n = max(a.shape[0], b.shape[0])
-    first, second = [
-        lax.pad(x, number(x, 0), [(n - x.shape[0], 0, 0)]) for x in (a, b)
-    ]
+    first, second = [lax.pad(x, number(x, 0), [(n - x.shape[0], 0, 0)]) for x in (a, b)]
     return first, second
 
 
@@ -163,7 +163,9 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Value:
     (c,) = _coefficients(name, p)
     c = value(promote_floats(name, c)[0], name)
     constants = value(0 if k is None else k, name, "k")
-    constants = lax.convert_element_type(lax.reshape(constants, (constants.size,)), c.dtype)
+    constants = lax.convert_element_type(
+        lax.reshape(constants, (constants.size,)), c.dtype
+    )
     if constants.shape[0] not in (1, order):
         raise ValueError(f"{name}: k must be one constant, or {order} of them")
     for i in range(order):
@@ -190,7 +192,9 @@ def poly(seq_of_zeros: Any) -> Value:
         root = lax.slice(roots, (i,), (i + 1,))
         padded = lax.pad(c, number(c, 0), [(0, 1, 0)])
         shifted = lax.pad(c, number(c, 0), [(1, 0, 0)])
-        c = lax.sub(padded, lax.mul(lax.broadcast_in_dim(root, shifted.shape, (0,)), shifted))
+        c = lax.sub(
+            padded, lax.mul(lax.broadcast_in_dim(root, shifted.shape, (0,)), shifted)
+        )
     return c
 
 
@@ -206,6 +210,12 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Value:
         raise NotImplementedError(
             "jnp.roots works outside of transformations only: compute it on known values"
         )
-    host = np.roots(np.asarray(c).astype(np.complex128 if c.aval.kind == "c" else float))
-    return convert.asarray(host.astype(np.complex128), np.complex64 if c.dtype.itemsize < 8
-                           or c.aval.kind == "c" and c.dtype == np.complex64 else complex)
+    host = np.roots(
+        np.asarray(c).astype(np.complex128 if c.aval.kind == "c" else float)
+    )
+    return convert.asarray(
+        host.astype(np.complex128),
+        np.complex64
+        if c.dtype.itemsize < 8 or c.aval.kind == "c" and c.dtype == np.complex64
+        else complex,
+    )

@@ -67,7 +67,8 @@ def broadcast_shapes(*shapes: Any) -> Shape:
                 result[axis] = theirs
             elif theirs not in (1, ours):
                 raise ValueError(
-                    "shapes " + " and ".join(str(tuple(s)) for s in shapes)
+                    "shapes "
+                    + " and ".join(str(tuple(s)) for s in shapes)
                     + f" do not broadcast: axis {axis} has extents {ours} and {theirs}"
                 )
     return tuple(result)
@@ -88,7 +89,9 @@ def broadcast(x: Any, shape: Shape) -> Any:
     old = aval_of(x).shape
     if old == shape:
         return x
-    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(old), len(shape))))
+    return lax.broadcast_in_dim(
+        x, shape, tuple(range(len(shape) - len(old), len(shape)))
+    )
 
 
 def stretch(x: Any, shape: Shape) -> Any:

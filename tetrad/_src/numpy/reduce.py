@@ -219,7 +219,12 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
 
 @planned()
 def any(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
 ) -> Value:
     """Whether some element along `axis` is true (not 0).
 
@@ -232,7 +237,12 @@ def any(
 
 @planned()
 def all(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
 ) -> Value:
     """Whether every element along `axis` is true (not 0).
 
@@ -244,8 +254,14 @@ def all(
 
 
 def _logical(
-    a: Any, axis: Any, out: Any, keepdims: bool, where: Any,
-    name: str, fold: Any, neutral: bool,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: bool,
+    where: Any,
+    name: str,
+    fold: Any,
+    neutral: bool,
 ) -> Value:
     no_out(name, out)
     x = value(a, name, "a")
@@ -330,7 +346,9 @@ def _extreme(
     return kept_axes(result, x.shape, axes, keepdims)
 
 
-def _complex_extreme(x: Value, axes: Axes, keepdims: bool, largest: bool, name: str) -> Any:
+def _complex_extreme(
+    x: Value, axes: Axes, keepdims: bool, largest: bool, name: str
+) -> Any:
     raise NotImplementedError(
         f"{name} of complex numbers: they have no order; take it of .real, or of jnp.abs"
     )
@@ -411,7 +429,9 @@ def argmin(
 # ------------------------------------------------------------------------------- moments
 
 
-def _count(x: Any, axes: Axes, where: Any, dtype: Any, keepdims: bool, name: str) -> Any:
+def _count(
+    x: Any, axes: Axes, where: Any, dtype: Any, keepdims: bool, name: str
+) -> Any:
     """How many elements count, as a host number or an array."""
     if where is None:
         total = math.prod([x.shape[i] for i in axes])
@@ -481,8 +501,16 @@ def var(
 
 
 def _variance(
-    a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any,
-    mean: Any, correction: Any, name: str,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+    correction: Any,
+    name: str,
 ) -> Any:
     no_out(name, out)
     x = value(a, name, "a")
@@ -502,7 +530,9 @@ def _variance(
         center = averaged(x, axes, inside, None, True, where, name)
     else:
         center = to(operand(mean, name, "mean"), inside, False, name)
-    offset = lax.sub(x, broadcast(center, x.shape) if isinstance(center, Value) else center)
+    offset = lax.sub(
+        x, broadcast(center, x.shape) if isinstance(center, Value) else center
+    )
     if dtypes.kind(inside) == "c":
         squares = lax.real(lax.mul(offset, lax.conj(offset)))
     else:
@@ -546,7 +576,9 @@ def std(
     Array(1., dtype=float32)
     """
     return lax.sqrt(
-        _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction, "jnp.std")
+        _variance(
+            a, axis, dtype, out, ddof, keepdims, where, mean, correction, "jnp.std"
+        )
     )
 
 

@@ -22,7 +22,9 @@ from tetrad._src.util import errors
 # ------------------------------------------------------------------------ true elements
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(
+    a: Any, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Any, ...]:
     """The indices of the elements that are not 0: one array for each axis.
 
     Their number depends on the values, so they must be known, unless `size` says how
@@ -59,9 +61,12 @@ def _places(x: Value, name: str) -> tuple[Any, ...]:
             " fill_value=0); or keep the shape and use the three-argument jnp.where"
         )
     dtype = int_dtype()
-    return tuple([
-        convert.device_array(i.astype(dtype), False) for i in np.nonzero(np.asarray(x))
-    ])
+    return tuple(
+        [
+            convert.device_array(i.astype(dtype), False)
+            for i in np.nonzero(np.asarray(x))
+        ]
+    )
 
 
 def true_places(mask: Any, size: int) -> Any:
@@ -102,7 +107,9 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Valu
     """
     x = value(a, "jnp.argwhere", "a")
     if not x.ndim:
-        rows = nonzero(lax.reshape(x, (1,)), size=size, fill_value=fill_value)[0].shape[0]
+        rows = nonzero(lax.reshape(x, (1,)), size=size, fill_value=fill_value)[0].shape[
+            0
+        ]
         return lax.full((rows, 0), int_dtype().type(0))
     columns = nonzero(x, size=size, fill_value=fill_value)
     return lax.concatenate([lax.expand_dims(c, (1,)) for c in columns], 1)
@@ -185,7 +192,9 @@ def _by_halving(table: Value, x: Value, side: str) -> Any:
     return low
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Value:
+def digitize(
+    x: Any, bins: Any, right: bool = False, *, method: str | None = None
+) -> Value:
     """The number of the bin each element falls into: bins[i-1] ≤ x < bins[i].
 
     `right` puts the equality on the other side; `bins` rise or fall.
@@ -276,15 +285,25 @@ def interp(
     base = AtIndex(heights, i - 1).get(mode="clip")
     rise = AtIndex(heights, i).get(mode="clip") - base
     flat = lax.eq(gap, number(gap, 0))
-    slope = lax.select(flat, number(gap, 0), (at - low) / lax.select(flat, number(gap, 1), gap))
+    slope = lax.select(
+        flat, number(gap, 0), (at - low) / lax.select(flat, number(gap, 1), gap)
+    )
     result = base + slope * rise
     if period is not None:
         return result
     if left != "extrapolate" if isinstance(left, str) else True:
-        edge = heights[0] if left is None else to(operand(left, name), result.dtype, False, name)
+        edge = (
+            heights[0]
+            if left is None
+            else to(operand(left, name), result.dtype, False, name)
+        )
         result = lax.select(lax.lt(at, knots[0]), edge, result)
     if right != "extrapolate" if isinstance(right, str) else True:
-        edge = heights[-1] if right is None else to(operand(right, name), result.dtype, False, name)
+        edge = (
+            heights[-1]
+            if right is None
+            else to(operand(right, name), result.dtype, False, name)
+        )
         result = lax.select(lax.gt(at, knots[-1]), edge, result)
     return result
 

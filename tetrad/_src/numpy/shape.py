@@ -61,9 +61,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 @planned()
-def reshape(
-    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None
-) -> Value:
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Value:
     """The elements of `a`, in row-major order, in another shape of the same size.
 
     One extent may be -1: it is what remains. With order "F" the elements are read and
@@ -77,9 +75,7 @@ def reshape(
     return reshaped(value(a, "jnp.reshape", "a"), shape, order, copy, "jnp.reshape")
 
 
-def reshaped(
-    x: Value, shape: Any, order: str, copy: bool | None, name: str
-) -> Value:
+def reshaped(x: Value, shape: Any, order: str, copy: bool | None, name: str) -> Value:
     extents = _new_shape(x, shape, name)
     if order not in ("C", "F"):
         raise ValueError(f'{name}: order must be "C" or "F", got {order!r}')
@@ -183,7 +179,9 @@ def atleast_1d(*arys: Any) -> Any:
     >>> jnp.atleast_1d(1.).shape
     (1,)
     """
-    return _each(arys, "jnp.atleast_1d", lambda x: x if x.ndim else lax.reshape(x, (1,)))
+    return _each(
+        arys, "jnp.atleast_1d", lambda x: x if x.ndim else lax.reshape(x, (1,))
+    )
 
 
 def atleast_2d(*arys: Any) -> Any:
@@ -220,7 +218,9 @@ def atleast_3d(*arys: Any) -> Any:
 
 def _each(arys: Sequence[Any], name: str, grow: Any) -> Any:
     if len(arys) == 1 and isinstance(arys[0], (list, tuple)):
-        raise TypeError(f"{name} takes arrays; write {name}(*arrays) for a list of them")
+        raise TypeError(
+            f"{name} takes arrays; write {name}(*arrays) for a list of them"
+        )
     grown = [grow(value(x, name)) for x in arys]
     return grown[0] if len(grown) == 1 else grown
 
@@ -502,5 +502,3 @@ def resize(a: Any, new_shape: Any) -> Value:
     if copies > 1:
         flat = lax.concatenate([flat] * copies, 0)
     return lax.reshape(lax.slice(flat, (0,), (total,)), extents)
-
-

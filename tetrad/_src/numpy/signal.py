@@ -82,7 +82,9 @@ def correlate(
 
 def convolved(x: Value, y: Value, mode: str, name: str) -> Any:
     if mode not in ("full", "same", "valid"):
-        raise ValueError(f'{name}: mode must be "full", "same" or "valid", got {mode!r}')
+        raise ValueError(
+            f'{name}: mode must be "full", "same" or "valid", got {mode!r}'
+        )
     if x.shape[0] < y.shape[0]:
         x, y = y, x
     n, m = x.shape[0], y.shape[0]

@@ -60,7 +60,9 @@ def cov(
             continue
         v = lax.convert_element_type(value(w, name, label), _real_dtype(x))
         if v.shape != x.shape[1:]:
-            raise ValueError(f"{name}: {label} must be a vector of {x.shape[1]} elements")
+            raise ValueError(
+                f"{name}: {label} must be a vector of {x.shape[1]} elements"
+            )
         if label == "fweights":
             counted = v
         weights = v if weights is None else lax.mul(weights, v)
@@ -73,9 +75,15 @@ def cov(
     elif aweights is None:
         divisor = total - ddof
     else:
-        squares = summed(weights * (weights if counted is None else
-                                    lax.convert_element_type(value(aweights, name),
-                                                             weights.dtype)), name=name)
+        squares = summed(
+            weights
+            * (
+                weights
+                if counted is None
+                else lax.convert_element_type(value(aweights, name), weights.dtype)
+            ),
+            name=name,
+        )
         divisor = total - ddof * squares / total
     offset = x - center[:, None]
     weighted = offset if weights is None else offset * weights
@@ -87,8 +95,10 @@ def cov(
 
 
 def _real_dtype(x: Value) -> Any:
-    return np.dtype(np.float32) if x.dtype == np.complex64 else (
-        np.dtype(np.float64) if x.dtype == np.complex128 else x.dtype
+    return (
+        np.dtype(np.float32)
+        if x.dtype == np.complex64
+        else (np.dtype(np.float64) if x.dtype == np.complex128 else x.dtype)
     )
 
 
@@ -108,7 +118,10 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Value:
     spread = lax.sqrt(lax.real(c[line, line]) if c.aval.kind == "c" else c[line, line])  # type: ignore[index]
     c = c / spread[:, None] / spread[None, :]  # type: ignore[operator]
     if c.aval.kind == "c":
-        parts = [lax.clamp(number(p, -1), p, number(p, 1)) for p in (lax.real(c), lax.imag(c))]
+        parts = [
+            lax.clamp(number(p, -1), p, number(p, 1))
+            for p in (lax.real(c), lax.imag(c))
+        ]
         return lax.complex(*parts)
     return lax.clamp(number(c, -1), c, number(c, 1))
 
@@ -137,7 +150,9 @@ def histogramdd(
     per_axis = list(bins) if isinstance(bins, (list, tuple)) else [bins] * axes
     ranges = list(range) if range is not None else [None] * axes
     if len(per_axis) != axes or len(ranges) != axes:
-        raise ValueError(f"{name}: bins and range must have one entry for each of {axes} axes")
+        raise ValueError(
+            f"{name}: bins and range must have one entry for each of {axes} axes"
+        )
     flat: Any = lax.full((count,), np.int32(0))
     inside: Any = lax.full((count,), np.bool_(True))
     edges: list[Any] = []
@@ -169,7 +184,11 @@ def histogramdd(
 
 
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Value, Value, Value]:
     """(how many points (x, y) fall into each cell, the edges in x, the edges in y).

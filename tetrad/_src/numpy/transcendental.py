@@ -31,13 +31,18 @@ expm1 = _floating(
     "expm1", lax.Expm1(), "eˣ - 1, precise for x near 0.", "expm1(0)", "Array(0." + WEAK
 )
 log = _floating(
-    "log", lax.Log(),
+    "log",
+    lax.Log(),
     "The natural logarithm ln x; NaN of negative floats, -inf of 0.",
-    "log(1)", "Array(0." + WEAK,
+    "log(1)",
+    "Array(0." + WEAK,
 )
 log1p = _floating(
-    "log1p", lax.Log1p(),
-    "ln(1 + x), precise for x near 0.", "log1p(0)", "Array(0." + WEAK,
+    "log1p",
+    lax.Log1p(),
+    "ln(1 + x), precise for x near 0.",
+    "log1p(0)",
+    "Array(0." + WEAK,
 )
 
 
@@ -65,43 +70,66 @@ tan = _floating(
     "tan", lax.Tan(), "The tangent of x in radians.", "tan(0)", "Array(0." + WEAK
 )
 arcsin = asin = _floating(
-    "arcsin", lax.Asin(),
+    "arcsin",
+    lax.Asin(),
     "The angle in [-π/2, π/2] whose sine is x; NaN for |x| > 1.",
-    "arcsin(0)", "Array(0." + WEAK,
+    "arcsin(0)",
+    "Array(0." + WEAK,
 )
 arccos = acos = _floating(
-    "arccos", lax.Acos(),
+    "arccos",
+    lax.Acos(),
     "The angle in [0, π] whose cosine is x; NaN for |x| > 1.",
-    "arccos(1)", "Array(0." + WEAK,
+    "arccos(1)",
+    "Array(0." + WEAK,
 )
 arctan = atan = _floating(
-    "arctan", lax.Atan(),
-    "The angle in (-π/2, π/2) whose tangent is x.", "arctan(0)", "Array(0." + WEAK,
+    "arctan",
+    lax.Atan(),
+    "The angle in (-π/2, π/2) whose tangent is x.",
+    "arctan(0)",
+    "Array(0." + WEAK,
 )
 sinh = _floating(
-    "sinh", lax.Sinh(), "The hyperbolic sine (eˣ - e⁻ˣ) / 2.", "sinh(0)",
+    "sinh",
+    lax.Sinh(),
+    "The hyperbolic sine (eˣ - e⁻ˣ) / 2.",
+    "sinh(0)",
     "Array(0." + WEAK,
 )
 cosh = _floating(
-    "cosh", lax.Cosh(), "The hyperbolic cosine (eˣ + e⁻ˣ) / 2.", "cosh(0)",
+    "cosh",
+    lax.Cosh(),
+    "The hyperbolic cosine (eˣ + e⁻ˣ) / 2.",
+    "cosh(0)",
     "Array(1." + WEAK,
 )
 tanh = _floating(
-    "tanh", lax.Tanh(), "The hyperbolic tangent sinh x / cosh x.", "tanh(0)",
+    "tanh",
+    lax.Tanh(),
+    "The hyperbolic tangent sinh x / cosh x.",
+    "tanh(0)",
     "Array(0." + WEAK,
 )
 arcsinh = asinh = _floating(
-    "arcsinh", lax.Asinh(), "The number whose hyperbolic sine is x.", "arcsinh(0)",
+    "arcsinh",
+    lax.Asinh(),
+    "The number whose hyperbolic sine is x.",
+    "arcsinh(0)",
     "Array(0." + WEAK,
 )
 arccosh = acosh = _floating(
-    "arccosh", lax.Acosh(),
-    "The number ≥ 0 whose hyperbolic cosine is x; NaN for x < 1.", "arccosh(1)",
+    "arccosh",
+    lax.Acosh(),
+    "The number ≥ 0 whose hyperbolic cosine is x; NaN for x < 1.",
+    "arccosh(1)",
     "Array(0." + WEAK,
 )
 arctanh = atanh = _floating(
-    "arctanh", lax.Atanh(),
-    "The number whose hyperbolic tangent is x; NaN for |x| > 1.", "arctanh(0)",
+    "arctanh",
+    lax.Atanh(),
+    "The number whose hyperbolic tangent is x; NaN for |x| > 1.",
+    "arctanh(0)",
     "Array(0." + WEAK,
 )
 
@@ -111,12 +139,20 @@ def _scaled(factor: float) -> Any:
 
 
 deg2rad = radians = _floating(
-    "deg2rad", _scaled(math.pi / 180),
-    "Degrees in radians, x · π / 180.", "deg2rad(0)", "Array(0." + WEAK, "f",
+    "deg2rad",
+    _scaled(math.pi / 180),
+    "Degrees in radians, x · π / 180.",
+    "deg2rad(0)",
+    "Array(0." + WEAK,
+    "f",
 )
 rad2deg = degrees = _floating(
-    "rad2deg", _scaled(180 / math.pi),
-    "Radians in degrees, x · 180 / π.", "rad2deg(0)", "Array(0." + WEAK, "f",
+    "rad2deg",
+    _scaled(180 / math.pi),
+    "Radians in degrees, x · 180 / π.",
+    "rad2deg(0)",
+    "Array(0." + WEAK,
+    "f",
 )
 
 
@@ -141,8 +177,11 @@ def _two(
 
 
 arctan2 = atan2 = _two(
-    "arctan2", lax.Atan2(),
-    "The angle of the point (x2, x1) in (-π, π].", "arctan2(0, 1)", "Array(0." + WEAK,
+    "arctan2",
+    lax.Atan2(),
+    "The angle of the point (x2, x1) in (-π, π].",
+    "arctan2(0, 1)",
+    "Array(0." + WEAK,
 )
 
 
@@ -159,8 +198,11 @@ def _hypot(x: Any, y: Any) -> Any:
 
 
 hypot = _two(
-    "hypot", _hypot,
-    "√(x1² + x2²) without overflow on the way.", "hypot(3, 4)", "Array(5." + WEAK,
+    "hypot",
+    _hypot,
+    "√(x1² + x2²) without overflow on the way.",
+    "hypot(3, 4)",
+    "Array(5." + WEAK,
 )
 
 
@@ -188,9 +230,12 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 
 logaddexp = _two(
-    "logaddexp", _logaddexp,
+    "logaddexp",
+    _logaddexp,
     "ln(exp(x1) + exp(x2)), without overflow on the way.",
-    "logaddexp(0., 0.)", "Array(0.6931472" + WEAK, "fc",
+    "logaddexp(0., 0.)",
+    "Array(0.6931472" + WEAK,
+    "fc",
 )
 
 
@@ -201,9 +246,12 @@ def _logaddexp2(x: Any, y: Any) -> Any:
 
 
 logaddexp2 = _two(
-    "logaddexp2", _logaddexp2,
+    "logaddexp2",
+    _logaddexp2,
     "log₂(2^x1 + 2^x2), without overflow on the way.",
-    "logaddexp2(0., 0.)", "Array(1." + WEAK, "fc",
+    "logaddexp2(0., 0.)",
+    "Array(1." + WEAK,
+    "fc",
 )
 
 
@@ -215,8 +263,11 @@ def _heaviside(x: Any, y: Any) -> Any:
 
 
 heaviside = _two(
-    "heaviside", _heaviside,
-    "0 for x1 < 0, x2 for x1 = 0, 1 for x1 > 0.", "heaviside(0., .5)", "Array(0.5" + WEAK,
+    "heaviside",
+    _heaviside,
+    "0 for x1 < 0, x2 for x1 = 0, 1 for x1 > 0.",
+    "heaviside(0., .5)",
+    "Array(0.5" + WEAK,
 )
 
 
@@ -241,19 +292,26 @@ def _signbit(x: Any) -> Any:
 
 
 signbit = Unary(
-    "signbit", _signbit,
+    "signbit",
+    _signbit,
     "Whether the sign of x is negative; also of -0 and of NaN with that sign.",
-    "signbit(-1.)", "Array(True, dtype=bool)",
+    "signbit(-1.)",
+    "Array(True, dtype=bool)",
     kinds="biuf",
 )
 copysign = _two(
-    "copysign", _copysign,
-    "|x1| with the sign of x2.", "copysign(1., -2)", "Array(-1." + WEAK,
+    "copysign",
+    _copysign,
+    "|x1| with the sign of x2.",
+    "copysign(1., -2)",
+    "Array(-1." + WEAK,
 )
 nextafter = _two(
-    "nextafter", lax.Nextafter(),
+    "nextafter",
+    lax.Nextafter(),
     "The next float after x1 in the direction of x2.",
-    "nextafter(0., 0.)", "Array(0." + WEAK,
+    "nextafter(0., 0.)",
+    "Array(0." + WEAK,
 )
 
 
@@ -267,7 +325,9 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     Array([ 4., 12.], dtype=float32)
     """
     if aval_of(x2).kind not in "iu":
-        raise TypeError(f"jnp.ldexp: x2 must hold integers, got {aval_of(x2).long_name()}")
+        raise TypeError(
+            f"jnp.ldexp: x2 must hold integers, got {aval_of(x2).long_name()}"
+        )
     x, y = promote_inexact("jnp.ldexp", x1, x2)
     # In three steps, so that no factor overflows where the result does not.
     third = lax.floor(lax.div(y, number(y, 3)))

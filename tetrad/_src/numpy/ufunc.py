@@ -34,8 +34,13 @@ from tetrad._src.util.memo import Cache
 
 Rule = Callable[[Any], Any]
 
-KIND_NAMES = {"b": "bool", "i": "signed integers", "u": "unsigned integers",
-              "f": "floats", "c": "complex numbers"}
+KIND_NAMES = {
+    "b": "bool",
+    "i": "signed integers",
+    "u": "unsigned integers",
+    "f": "floats",
+    "c": "complex numbers",
+}
 
 
 def kinds_in_words(kinds: str) -> str:
@@ -189,7 +194,10 @@ class Binary(Function):
         self.planner = Planner(self.name)
         self.pairs: dict[Any, Op] = Cache(f"plans of {self.name}", limit=4096)
         # Plans for (aval, type of a Python number), while x64 is off, and on.
-        self.right = (Cache(f"scalars of {self.name}"), Cache(f"scalars of {self.name}"))
+        self.right = (
+            Cache(f"scalars of {self.name}"),
+            Cache(f"scalars of {self.name}"),
+        )
         self.left = (Cache(f"scalars of {self.name}"), Cache(f"scalars of {self.name}"))
 
     def details(self, rule: Rule, kinds: str) -> str:
@@ -270,8 +278,14 @@ class Binary(Function):
         return found
 
     def reduce(
-        self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None,
-        keepdims: bool = False, initial: Any = None, where: Any = None,
+        self,
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
     ) -> Any:
         """The elements along `axis` (None: all) folded by this function."""
         fold = self._fold(0, "reduce")

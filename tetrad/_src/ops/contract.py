@@ -184,14 +184,10 @@ class DotGeneral(Op):
         ct_first = [*batch, *free, *paired]
         other_first = [*batch, *paired, *free]
         if other_first == sorted(other_first) != ct_first:
-            dims = DotDimensions(
-                ((other_free, ct_other_free), (other_batch, ct_batch))
-            )
+            dims = DotDimensions(((other_free, ct_other_free), (other_batch, ct_batch)))
             out = DotGeneral(dims, self.precision)(other, ct)
         else:
-            dims = DotDimensions(
-                ((ct_other_free, other_free), (ct_batch, other_batch))
-            )
+            dims = DotDimensions(((ct_other_free, other_free), (ct_batch, other_batch)))
             out = DotGeneral(dims, self.precision)(ct, other)
             order = tuple([ct_first.index(i) for i in range(aval.ndim)])
             out = transpose(out, order)
@@ -344,9 +340,7 @@ def dot(
                 " use jnp.matmul or jnp.einsum."
             )
         dimension_numbers = (((left.ndim - 1,), (0,)), ((), ()))
-    return dot_general(
-        lhs, rhs, dimension_numbers, precision, preferred_element_type
-    )
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
 def batch_matmul(lhs: Operand, rhs: Operand, precision: Any = None) -> Any:

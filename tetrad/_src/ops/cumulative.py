@@ -49,15 +49,15 @@ def shifted(x: Any, by: int, axis: int, reverse: bool, fill: Any) -> Any:
     by = n if by > n else by
     config = [(0, 0, 0)] * aval.ndim
     config[axis] = (0, by, 0) if reverse else (by, 0, 0)
-    kept = slice_in_dim(x, by, n, axis=axis) if reverse else slice_in_dim(
-        x, 0, n - by, axis=axis
+    kept = (
+        slice_in_dim(x, by, n, axis=axis)
+        if reverse
+        else slice_in_dim(x, 0, n - by, axis=axis)
     )
     return pad(kept, aval.dtype.type(fill), config)
 
 
-def doubled(
-    x: Any, combine: Combine, identity: Any, axis: int, reverse: bool
-) -> Any:
+def doubled(x: Any, combine: Combine, identity: Any, axis: int, reverse: bool) -> Any:
     """The running fold of `x`, in ⌈log₂ n⌉ steps over the whole array."""
     by = 1
     while by < aval_of(x).shape[axis]:
@@ -269,7 +269,9 @@ class Cumlogsumexp(Nonlinear):
     def coefficients(self, before: Any, x: Any, ans: Any) -> tuple[Any, Any]:
         def share(part: Any) -> Any:
             weight = exp(sub(part, ans))
-            return select(gt(ans, full_like(ans, -float("inf"))), weight, zeros_like(ans))
+            return select(
+                gt(ans, full_like(ans, -float("inf"))), weight, zeros_like(ans)
+            )
 
         return share(before), share(x)
 

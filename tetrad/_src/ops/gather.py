@@ -219,9 +219,7 @@ class Windows:
         n = self.numbers
         along = [c for i, c in enumerate(coords) if i not in n.offset_dims]
         where = dict(zip(self.kept, [coords[i] for i in n.offset_dims]))
-        for axis, beside in zip(
-            n.operand_batching_dims, n.start_indices_batching_dims
-        ):
+        for axis, beside in zip(n.operand_batching_dims, n.start_indices_batching_dims):
             where[axis] = along[beside]
         clip = mode is GatherScatterMode.CLIP
         clip = clip or (reads and mode is GatherScatterMode.PROMISE_IN_BOUNDS)
@@ -247,9 +245,7 @@ class Windows:
             for axis, outer in zip(self.kept, n.offset_dims)
             if axis not in n.start_index_map
         ]
-        for axis, beside in zip(
-            n.operand_batching_dims, n.start_indices_batching_dims
-        ):
+        for axis, beside in zip(n.operand_batching_dims, n.start_indices_batching_dims):
             fixed.append((vectors[beside], axis))
         return Along(vectors, tuple(fixed), len(n.start_index_map))
 
@@ -486,9 +482,7 @@ class ScatterOp(Op):
                 f"lax.{what} needs an operand and updates of one dtype, got"
                 f" {operand.long_name()} and {updates.long_name()}"
             )
-        along = [
-            n for i, n in enumerate(updates.shape) if i not in numbers.offset_dims
-        ]
+        along = [n for i, n in enumerate(updates.shape) if i not in numbers.offset_dims]
         if along != list(indices.shape[:-1]):
             raise TypeError(
                 f"lax.{what}: without the window axes {numbers.offset_dims}, the"

@@ -97,7 +97,9 @@ class Sort(Op):
 
         def comes_before(block: Any, *values: Any) -> Any:
             keys = [values[2 * i : 2 * i + 2] for i in range(self.num_keys)]
-            return _comes_before(block, [p for key in keys for p in _parts(block, *key)])
+            return _comes_before(
+                block, [p for key in keys for p in _parts(block, *key)]
+            )
 
         return emit(
             "stablehlo.sort",

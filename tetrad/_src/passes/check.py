@@ -170,7 +170,9 @@ def _inside(
     """Raises if an access leaves its value, whatever its starts are."""
     size = plan.avals[access.value].size
     if len(access.strides) != len(space):
-        raise IllFormed(f"{where} walks v{access.value} along too many axes, or too few")
+        raise IllFormed(
+            f"{where} walks v{access.value} along too many axes, or too few"
+        )
     if 0 in space:
         return
     low = high = access.offset
@@ -201,13 +203,17 @@ def check_memory(plan: Plan, memory: Memory) -> None:
         last = lives.end if value in plan.outs else lives.last[value]
         start = memory.offsets[value]
         end = start + plan.avals[value].nbytes
-        placed.append((memory.slots[value], start, end, lives.first[value], last, value))
+        placed.append(
+            (memory.slots[value], start, end, lives.first[value], last, value)
+        )
     for i, (slot, start, end, first, last, value) in enumerate(placed):
         for other, a, b, born, dies, name in placed[:i]:
             apart = slot != other or end <= a or b <= start
             if apart or first >= dies or born >= last:
                 continue
-            if not (_rests(lives, value, born, dies) or _rests(lives, name, first, last)):
+            if not (
+                _rests(lives, value, born, dies) or _rests(lives, name, first, last)
+            ):
                 raise IllFormed(f"v{value} and v{name} share memory while both live")
 
 

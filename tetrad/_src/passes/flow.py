@@ -226,7 +226,8 @@ class FlowPlacer(Puller):
                     Read(x.value, x.aval.dtype, strides, offset, (), step)
                 )
                 reads.append(len(kernel.reads) - 1)
-        results, stores = [], []
+        results: list[int] = []
+        stores: list[int] = []
         for number, node in enumerate(made):
             aval = node.aval
             if op.flow is Flow.SCAN and number >= op.num_carry:
@@ -243,7 +244,11 @@ class FlowPlacer(Puller):
                 )
                 into.append(len(kernel.writes) - 1)
         kernel.inner = Inner(
-            found.form, len(found.lifted), tuple(refs), tuple(reads), tuple(results),
+            found.form,
+            len(found.lifted),
+            tuple(refs),
+            tuple(reads),
+            tuple(results),
             tuple(stores),
         )
         kernel.cost += found.cost
@@ -256,7 +261,9 @@ class FlowPlacer(Puller):
         """A literal or a count that the turns of a kernel use."""
         if type(what) is inner.Count:
             node = Node(what.aval, COUNT, what.op, ())
-            return self.pull(kernel, node, _element(what.aval, kernel.space, what.index))
+            return self.pull(
+                kernel, node, _element(what.aval, kernel.space, what.index)
+            )
         assert type(what) is Literal
         # No 64-bit register of vectors is needed for it, whatever its type is.
         kernel.scalars.append(Scalar(-1, what.val, what.aval.dtype))

@@ -344,9 +344,9 @@ class _Placer(FlowPlacer):
         refs = tuple([self.pull(kernel, x, ()) for x in starts])
         ref = self.pull(kernel, updates, ())
         strides, free = point_maps(op, rank, base.aval)
-        coordinates = tuple([
-            None if unit is None else Coordinate(unit, 0, None, ()) for unit in free
-        ])
+        coordinates = tuple(
+            [None if unit is None else Coordinate(unit, 0, None, ()) for unit in free]
+        )
         kernel.scatters.append(
             Scatter(op, ref, value, node.aval.ndim, strides, refs, coordinates)
         )
@@ -422,7 +422,8 @@ def _disjoint(regions: Sequence[Region], aval: Aval) -> bool:
         boxes.append((low, [a + n for a, n in zip(low, region.shape)]))
     for i, (low, high) in enumerate(boxes):
         for other_low, other_high in boxes[:i]:
-            if all(a < d and c < b
-                for a, b, c, d in zip(low, high, other_low, other_high)):
+            if all(
+                a < d and c < b for a, b, c, d in zip(low, high, other_low, other_high)
+            ):
                 return False
     return True

@@ -544,16 +544,13 @@ def point_maps(
     along = op.along(rank)
     strides = [0] * rank
     free: list[Strides | None] = [
-        None
-        if axis in along.vectors
-        else tuple([int(d == axis) for d in range(rank)])
+        None if axis in along.vectors else tuple([int(d == axis) for d in range(rank)])
         for axis in range(rank)
     ]
     for outer, axis in along.fixed:
         strides[outer] = aval.strides[axis]
         free[outer] = None
     return tuple(strides), tuple(free)
-
 
 
 def _weight(x: Node) -> float:

@@ -57,7 +57,7 @@ class Count(NamedTuple):
 
     op: Any
     aval: Aval
-    index: Shape
+    index: Shape  # type: ignore[assignment]
 
 
 class Found(NamedTuple):
@@ -167,8 +167,13 @@ class _Finder:
         roles = flow_roles(op, len(avals))
         stacked = [p for p, role in enumerate(roles) if role is STACKED]
         return Found(
-            form, self.space, tuple(self.lifted), tuple(operands), tuple(stacked),
-            self.cost, self.long,
+            form,
+            self.space,
+            tuple(self.lifted),
+            tuple(operands),
+            tuple(stacked),
+            self.cost,
+            self.long,
         )
 
     def see(self, aval: Aval) -> tuple[bool, ...]:
@@ -275,10 +280,12 @@ class _TurnMaker:
         if not isinstance(atom.val, np.ndarray):  # type: ignore[union-attr]
             raise Unfit
         scalar = Aval((), atom.aval.dtype)
-        return tuple([
-            self.finder.lift(Literal(x, scalar), False)
-            for x in atom.val.reshape(-1)  # type: ignore[union-attr]
-        ])
+        return tuple(
+            [
+                self.finder.lift(Literal(x, scalar), False)
+                for x in atom.val.reshape(-1)  # type: ignore[union-attr]
+            ]
+        )
 
     def is_wide(self, ref: int) -> bool:
         return self.wide[ref] if ref >= 0 else self.finder.wide_lifted[~ref]
@@ -410,14 +417,19 @@ class _TurnMaker:
         wide, rest = layout(out, self.space)
         rank = len(self.space) if wide else 0
         if any(coefficients[:rank]):
-            return tuple([
-                self.finder.lift(Count(op, out, index), True) for index in points(rest)
-            ])
+            return tuple(
+                [
+                    self.finder.lift(Count(op, out, index), True)
+                    for index in points(rest)
+                ]
+            )
         scalar = Aval((), out.dtype)
-        return tuple([
-            self.finder.lift(Literal(out.dtype.type(number), scalar), False)
-            for number in self.inside(rest, coefficients[rank:], offset)
-        ])
+        return tuple(
+            [
+                self.finder.lift(Literal(out.dtype.type(number), scalar), False)
+                for number in self.inside(rest, coefficients[rank:], offset)
+            ]
+        )
 
     # ------------------------------------------------------------------ inner flows
 

@@ -187,9 +187,25 @@ class Kernel:
     """One fused loop over a space."""
 
     __slots__ = (
-        "space", "entries", "dtypes", "reads", "scalars", "writes", "walks", "reductions",
-        "scatters", "axes", "flat", "ragged", "memo", "splat", "wide", "cost", "places",
-        "inner", "turns",
+        "space",
+        "entries",
+        "dtypes",
+        "reads",
+        "scalars",
+        "writes",
+        "walks",
+        "reductions",
+        "scatters",
+        "axes",
+        "flat",
+        "ragged",
+        "memo",
+        "splat",
+        "wide",
+        "cost",
+        "places",
+        "inner",
+        "turns",
     )
 
     def __init__(self, space: Shape) -> None:
@@ -347,7 +363,6 @@ def leaves(steps: list[Step]) -> Iterator[Kernel | Band | Call | Copy]:
             yield from leaves(step.body)
         else:
             yield step  # type: ignore[misc]
-
 
 
 def loops_of(steps: list[Step]) -> Iterator[Loop]:

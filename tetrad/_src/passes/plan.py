@@ -168,7 +168,9 @@ def read_values(step: Step) -> list[int]:
         if entry[0] == POINT:
             for place in entry[4]:
                 if place is not None and place.terms:
-                    found.extend([t.source for t in place.terms if type(t.source) is int])
+                    found.extend(
+                        [t.source for t in place.terms if type(t.source) is int]
+                    )
     found.extend([scatter.value for scatter in step.scatters])
     return found
 
@@ -310,7 +312,11 @@ def _in_turn(
         number = lives.first[value]
         sources = over.get(value, ())
         chain.append(value)
-        if number > carried.last or number == carried.last and carried.before in sources:
+        if (
+            number > carried.last
+            or number == carried.last
+            and carried.before in sources
+        ):
             fitting = len(chain)
         value = next((s for s in sources if lives.last[s] <= number), None)
     return chain[:fitting]
@@ -399,10 +405,10 @@ def _pack(
             number = numbers[step]
             blocks.append((_round(size), number, number, [index], step))
     offsets = _fit(blocks) if len(blocks) <= MANY else _scan(blocks)
-    for (size, _, _, members, step), offset in zip(blocks, offsets):
+    for (size, _, _, members, user), offset in zip(blocks, offsets):
         memory.arena = max(memory.arena, offset + size)
-        if step is not None:
-            memory.scratch[step][members[0]] = offset
+        if user is not None:
+            memory.scratch[user][members[0]] = offset
             continue
         for value in members:
             memory.slots[value] = memory.arena_slot

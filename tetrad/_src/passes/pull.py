@@ -114,9 +114,7 @@ class Puller:
         for op, below, starts in chain:
             for source, axis, limit in starts:
                 term_source = source.scalar if source.kind == VALUE else source.value
-                terms.append(
-                    Term(term_source, source.aval.dtype, limit, strides[axis])
-                )
+                terms.append(Term(term_source, source.aval.dtype, limit, strides[axis]))
             moved = op.restride(below, strides, offset)
             if moved is None:
                 raise AssertionError(f"{op} cannot be read through strides {strides}")

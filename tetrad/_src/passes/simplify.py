@@ -45,7 +45,9 @@ def _partly_used(jaxpr: Jaxpr) -> bool:
     if not flows:
         return False
     used = set(jaxpr.outs).union(*[eqn.ins for eqn in jaxpr.eqns])
-    return any([eqn.op.dce is not None and not used.issuperset(eqn.outs) for eqn in flows])
+    return any(
+        [eqn.op.dce is not None and not used.issuperset(eqn.outs) for eqn in flows]
+    )
 
 
 def computable(op: Op) -> bool:
@@ -63,7 +65,9 @@ def _improvable(eqn: Eqn) -> bool:
     key = type(op) if op.kind is Kind.CALL else op
     how = _improve.get(key)
     if how is None:
-        how = ALWAYS if not computable(op) else NEVER if op.simplify is None else PERHAPS
+        how = (
+            ALWAYS if not computable(op) else NEVER if op.simplify is None else PERHAPS
+        )
         _improve[key] = how
     if how != PERHAPS:
         return how == ALWAYS
@@ -176,5 +180,3 @@ def _needed(jaxpr: Jaxpr) -> Jaxpr:
     if len(eqns) == len(jaxpr.eqns):
         return jaxpr
     return Jaxpr(jaxpr.ins, eqns[::-1], jaxpr.outs, jaxpr.name)
-
-

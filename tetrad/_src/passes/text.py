@@ -68,7 +68,9 @@ def _loop_lines(loop: Loop, plan: Plan) -> list[str]:
     for value, part in plan.parts.items():
         if part.loop is loop:
             way = " backwards" if part.stride < 0 else ""
-            inner.append(f"v{value}: {plan.avals[value].short_name()} of v{part.whole}{way}")
+            inner.append(
+                f"v{value}: {plan.avals[value].short_name()} of v{part.whole}{way}"
+            )
     inner.extend(_block_lines(loop.body, plan))
     inner.extend(f"carry v{before} = v{after}" for after, before in loop.carries)
     if loop.length is not None:
@@ -163,7 +165,9 @@ def _read(read: Read) -> str:
 def _terms(terms: Any) -> str:
     parts = []
     for term in terms:
-        source = _scalar(term.source) if type(term.source) is Scalar else f"v{term.source}"
+        source = (
+            _scalar(term.source) if type(term.source) is Scalar else f"v{term.source}"
+        )
         parts.append(f" + {source}≤{term.limit}·{term.stride}")
     return "".join(parts)
 

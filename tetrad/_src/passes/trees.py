@@ -101,8 +101,16 @@ def _rows(
             run = max(1, BLOCK // max(length, 1))
     blocks = -(-count // run) * -(-length // max(segment, 1))
     return Tree(
-        ROWS, tuple(inner), tuple(kept), tuple(outer), outputs, length, count, run,
-        max(segment, 1), max(blocks, 1),
+        ROWS,
+        tuple(inner),
+        tuple(kept),
+        tuple(outer),
+        outputs,
+        length,
+        count,
+        run,
+        max(segment, 1),
+        max(blocks, 1),
     )
 
 
@@ -118,8 +126,16 @@ def _columns(
         run = max(FOLD, -(-wanted // FOLD) * FOLD)
     blocks = max(1, -(-count // run))
     return Tree(
-        COLUMNS, (kept[-1],), tuple(kept[:-1]), tuple(folded), outputs, length, count,
-        run, 1, blocks,
+        COLUMNS,
+        (kept[-1],),
+        tuple(kept[:-1]),
+        tuple(folded),
+        outputs,
+        length,
+        count,
+        run,
+        1,
+        blocks,
     )
 
 

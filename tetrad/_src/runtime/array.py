@@ -40,8 +40,17 @@ class Array(Value, metaclass=ArrayType):
     """An immutable array on a device."""
 
     __slots__ = (
-        "aval", "placement", "buffer", "entry", "args", "where",
-        "uses", "position", "epoch", "tape", "__weakref__",
+        "aval",
+        "placement",
+        "buffer",
+        "entry",
+        "args",
+        "where",
+        "uses",
+        "position",
+        "epoch",
+        "tape",
+        "__weakref__",
     )
 
     aval: Aval

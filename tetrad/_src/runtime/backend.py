@@ -57,7 +57,9 @@ class Backend(Protocol):
         """
         ...
 
-    def put(self, host: np.ndarray[Any, Any], aval: Aval, device: Any, line: Any) -> Any:
+    def put(
+        self, host: np.ndarray[Any, Any], aval: Aval, device: Any, line: Any
+    ) -> Any:
         """A buffer with a copy of `host`."""
         ...
 

@@ -85,9 +85,7 @@ class SingleDeviceSharding:
         return {self._device}
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, SingleDeviceSharding) and other._device is self._device
-        )
+        return isinstance(other, SingleDeviceSharding) and other._device is self._device
 
     def __hash__(self) -> int:
         return hash(self._device)

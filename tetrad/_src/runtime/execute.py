@@ -88,9 +88,7 @@ def submit(
     flush_count += 1
 
 
-def _key(
-    nodes: list[Array], outs: list[Array]
-) -> tuple[Any, list[Array], list[Any]]:
+def _key(nodes: list[Array], outs: list[Array]) -> tuple[Any, list[Array], list[Any]]:
     """Structure, leaves and scalars of the needed nodes; numbers nodes and leaves."""
     needed = epoch
     seen = needed + 1

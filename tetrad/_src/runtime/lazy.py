@@ -143,7 +143,11 @@ class Recorder(Trace):
 
     def general(self, op: Op, args: Sequence[Any]) -> Any:
         """Every operation: converts operands, infers, places, records."""
-        if op.kind is Kind.CALL and op.flow is None and not getattr(op, "inlined", False):
+        if (
+            op.kind is Kind.CALL
+            and op.flow is None
+            and not getattr(op, "inlined", False)
+        ):
             return op.expand(*args)
         moved = lifted(op)
         if moved is not None:
@@ -357,7 +361,12 @@ def copy_to(x: Array, place: Placement) -> Array:
     if place.device is source:
         return ready(buffer, x.aval, place, where)
     host = source.backend.get(buffer, x.aval)
-    return ready(place.device.backend.put(host, x.aval, place.device, where), x.aval, place, where)
+    return ready(
+        place.device.backend.put(host, x.aval, place.device, where),
+        x.aval,
+        place,
+        where,
+    )
 
 
 def install() -> None:

@@ -21,8 +21,7 @@ class DeviceMemory:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.device}: {human(self.bytes_in_use)} in use,"
-            f" peak {human(self.peak)}"
+            f"{self.device}: {human(self.bytes_in_use)} in use, peak {human(self.peak)}"
         ]
         for place, size, count in self.by_line[:20]:
             arrays = "1 array" if count == 1 else f"{count} arrays"

@@ -239,7 +239,11 @@ def _rewritten_if(statement: ast.If, test: _Node, around: _Parents) -> str | Non
     no: _Node | None = statement.orelse[0] if statement.orelse else None
     if isinstance(yes, ast.Return):
         no = no if no is not None else _following(statement, around)
-        if isinstance(no, ast.Return) and yes.value is not None and no.value is not None:
+        if (
+            isinstance(no, ast.Return)
+            and yes.value is not None
+            and no.value is not None
+        ):
             return f"return {_where(test, yes.value, no.value)}"
         return None
     target, new = _assigned(yes)

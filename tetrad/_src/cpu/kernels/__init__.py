@@ -37,5 +37,13 @@ def find(name: str) -> Kernel:
 
 
 __all__ = [
-    "In", "Kernel", "KernelCall", "Launch", "Operand", "Out", "Tmp", "find", "registry",
+    "In",
+    "Kernel",
+    "KernelCall",
+    "Launch",
+    "Operand",
+    "Out",
+    "Tmp",
+    "find",
+    "registry",
 ]

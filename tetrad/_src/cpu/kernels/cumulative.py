@@ -42,16 +42,12 @@ def order(parameters: Any, position: int, aval: Aval) -> tuple[int, ...]:
     return tuple(range(aval.ndim))
 
 
-def takes(
-    parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]
-) -> bool:
+def takes(parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]) -> bool:
     """Reads operands that are dense in that order."""
     return is_dense(aval, strides, order(parameters, position, aval))
 
 
-def build(
-    parameters: Any, operands: list[Operand], results: list[Aval]
-) -> KernelCall:
+def build(parameters: Any, operands: list[Operand], results: list[Aval]) -> KernelCall:
     """The kernel `cumulative`."""
     fold, axis = parameters["fold"], parameters["axis"]
     aval = operands[0].aval

@@ -23,7 +23,14 @@ from tetrad._src.cpu import schedule
 from tetrad._src.cpu.kernels import transpose
 from tetrad._src.cpu.kernels.sort_text import code_of, element_of, integer
 from tetrad._src.cpu.llvm import Writer, module
-from tetrad._src.cpu.registers import COMPLEX, FLOATS, HALF_FLOATS, REAL_OF, SIGNED, SIZE
+from tetrad._src.cpu.registers import (
+    COMPLEX,
+    FLOATS,
+    HALF_FLOATS,
+    REAL_OF,
+    SIGNED,
+    SIZE,
+)
 from tetrad._src.cpu.scalar import Value
 
 BLOCK = 16384  # elements of a long row; a multiple of all numbers of lanes
@@ -229,9 +236,7 @@ class Rows:
         with w.one_lane():
             return fold.join_states(carry, fold.lift(last))
 
-    def walk(
-        self, source: str, target: str, low: str, high: str, carry: State
-    ) -> None:
+    def walk(self, source: str, target: str, low: str, high: str, carry: State) -> None:
         """Elements low..high after a scalar carry."""
         w, lanes = self.w, self.w.lanes
         length = w.i("sub", high, low)
@@ -256,9 +261,7 @@ class Rows:
         now = self.step(source, target, at, mask, now)
         w.end(tail, [ref for _, ref in registers(w, now)])
 
-    def total(
-        self, source: str, low: str, high: str, buffers: list[str]
-    ) -> State:
+    def total(self, source: str, low: str, high: str, buffers: list[str]) -> State:
         """All elements low..high, folded in each lane first."""
         w, fold = self.w, self.fold
         state = fold.start()
@@ -316,7 +319,9 @@ class RowWords:
     def row(self, number: str) -> tuple[str, str]:
         w, type = self.w, self.rows.fold.stored
         start = w.i("mul", number, self.n)
-        return w.point_to(self.source, start, type), w.point_to(self.target, start, type)
+        return w.point_to(self.source, start, type), w.point_to(
+            self.target, start, type
+        )
 
     def block(self, task: str) -> tuple[str, str, str]:
         """Row, and first and last element, of a block."""
@@ -378,7 +383,9 @@ def _blocks(words: RowWords) -> None:
 
 WHOLE: dict[str, Callable[[RowWords], None]] = {"rows": _rows}
 CUT: dict[str, Callable[[RowWords], None]] = {
-    "totals": _totals, "starts": _starts, "blocks": _blocks
+    "totals": _totals,
+    "starts": _starts,
+    "blocks": _blocks,
 }
 
 
@@ -448,7 +455,9 @@ class Columns:
 
 
 @functools.cache
-def text(fold: str, type: str, reverse: bool, symbols: tuple[str, ...], bits: int) -> str:
+def text(
+    fold: str, type: str, reverse: bool, symbols: tuple[str, ...], bits: int
+) -> str:
     """A module with some of the functions, for vectors of so many bits."""
     functions = []
     for name in symbols:

@@ -58,9 +58,7 @@ def _merged(shape: Axes, strides: Axes, axes: Axes) -> tuple[int, int] | None:
     return extent, stride
 
 
-def matrix(
-    parameters: Any, position: int, shape: Axes, strides: Axes
-) -> Matrix | None:
+def matrix(parameters: Any, position: int, shape: Axes, strides: Axes) -> Matrix | None:
     """The operand as matrices, if it can be seen as such."""
     if 0 in shape:
         strides = (0,) * len(shape)
@@ -134,8 +132,22 @@ def _blas(
     op_b, ldb = _leading(right.depth_stride, right.free_stride, k, n)
     plan = blas.plan_gemm(m, n, k, batch)
     words = (
-        In(0), In(1), Out(0), m, n, k, lda, ldb, n, op_a, op_b,
-        left.batch_stride, right.batch_stride, m * n, batch, plan.axis,
+        In(0),
+        In(1),
+        Out(0),
+        m,
+        n,
+        k,
+        lda,
+        ldb,
+        n,
+        op_a,
+        op_b,
+        left.batch_stride,
+        right.batch_stride,
+        m * n,
+        batch,
+        plan.axis,
     )
     name = blas.gemm_name(type)
     work = 150.0 + 2.0 * m * n * k * batch / FLOPS_PER_NS[type]
@@ -173,9 +185,18 @@ def _plain(
 ) -> KernelCall:
     name = f"dot_{types[0]}_{types[1]}_{result}"
     words = (
-        In(0), In(1), Out(0), m, n, k,
-        left.batch_stride, left.free_stride, left.depth_stride,
-        right.batch_stride, right.free_stride, right.depth_stride,
+        In(0),
+        In(1),
+        Out(0),
+        m,
+        n,
+        k,
+        left.batch_stride,
+        left.free_stride,
+        left.depth_stride,
+        right.batch_stride,
+        right.free_stride,
+        right.depth_stride,
     )
     chunk = max(1, 65536 // max(n * k, 1))
     work = 50.0 + 0.2 * math.prod((m, n, k, batch))

@@ -59,8 +59,13 @@ def build(product: Product, type: str) -> KernelCall:
     group = lanes if rows else STRIP * lanes
     far = product.free_stride if rows else product.depth_stride
     words = (
-        In(product.matrix), In(1 - product.matrix), Out(0), product.free, product.depth,
-        far, product.vector_stride,
+        In(product.matrix),
+        In(1 - product.matrix),
+        Out(0),
+        product.free,
+        product.depth,
+        far,
+        product.vector_stride,
     )
     chunk = max(1, WORK // (group * product.depth))
     launch = Launch(name, words, -(-product.free // group), chunk)

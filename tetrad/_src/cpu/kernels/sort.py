@@ -48,9 +48,7 @@ def order(parameters: Any, position: int, aval: Aval) -> tuple[int, ...]:
     return last(aval.ndim, parameters["dimension"])
 
 
-def takes(
-    parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]
-) -> bool:
+def takes(parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]) -> bool:
     """Reads operands that are dense in that order."""
     return is_dense(aval, strides, order(parameters, position, aval))
 
@@ -79,9 +77,7 @@ def rows_of_chunk(rows: int, n: int) -> int:
     return max(1, CHUNK // max(n, 1), -(-rows // CHUNKS))
 
 
-def build(
-    parameters: Any, operands: list[Operand], results: list[Aval]
-) -> KernelCall:
+def build(parameters: Any, operands: list[Operand], results: list[Aval]) -> KernelCall:
     """The kernel `sort`."""
     axis, keys = parameters["dimension"], parameters["num_keys"]
     shape = operands[0].aval.shape

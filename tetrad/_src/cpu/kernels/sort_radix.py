@@ -200,7 +200,11 @@ define dso_local i64 @<NAME>(ptr %a, i64 %n, ptr %scratch) nounwind {
 def fill(text: str, bits: int, **names: object) -> str:
     """A text with its element type and what else stands in angle brackets filled in."""
     values: dict[str, object] = {
-        "T": f"i{bits}", "BITS": bits, "TOP": bits - 8, "SIZE": bits // 8, **names
+        "T": f"i{bits}",
+        "BITS": bits,
+        "TOP": bits - 8,
+        "SIZE": bits // 8,
+        **names,
     }
     for name, value in values.items():
         text = text.replace(f"<{name}>", str(value))
@@ -214,7 +218,9 @@ def parts(bits: int) -> str:
 
 def names(bits: int) -> list[str]:
     """The functions of the module for one width."""
-    return [f"tetrad_{verb}_{kind}" for verb in ("sort", "split") for kind in KINDS[bits]]
+    return [
+        f"tetrad_{verb}_{kind}" for verb in ("sort", "split") for kind in KINDS[bits]
+    ]
 
 
 def module_text(bits: int) -> str:

@@ -146,9 +146,7 @@ class Texts:
         self.parts: list[str] = []
         self.declarations: set[str] = set()
 
-    def add(
-        self, w: Function, name: str, signature: str, result: str = "void"
-    ) -> None:
+    def add(self, w: Function, name: str, signature: str, result: str = "void") -> None:
         self.parts.append(w.text(name, signature, result))
         self.declarations |= w.declarations
 
@@ -264,8 +262,12 @@ def _mend_all(w: Function, type: str, wide: str) -> None:
 def write_plain(texts: Texts, type: str) -> None:
     """`encode`, `decode` and, for floats, `mend`."""
     wide = plain_code(type)
-    texts.add(_plain_encode(type, wide), "encode", "ptr %x, ptr %codes, i64 %lo, i64 %hi")
-    texts.add(_plain_decode(type, wide), "decode", "ptr %codes, ptr %y, i64 %lo, i64 %hi")
+    texts.add(
+        _plain_encode(type, wide), "encode", "ptr %x, ptr %codes, i64 %lo, i64 %hi"
+    )
+    texts.add(
+        _plain_decode(type, wide), "decode", "ptr %codes, ptr %y, i64 %lo, i64 %hi"
+    )
     if type in FLOATS:
         texts.parts.append(_BELOW.replace("<T>", wide))
         suspect, found = _plain_suspect(type, wide)

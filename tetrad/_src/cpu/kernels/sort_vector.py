@@ -193,7 +193,9 @@ class Partition:
         w = self.w
         register, flags = w.register(x.type), w.register("i1")
         name = f"llvm.experimental.vector.compress.v{w.lanes}{x.type}"
-        w.declarations.add(f"declare {register} @{name}({register}, {flags}, {register})")
+        w.declarations.add(
+            f"declare {register} @{name}({register}, {flags}, {register})"
+        )
         return w.emit(
             x.type,
             f"call {register} @{name}({register} {x.ref}, {flags} {mask.ref},"

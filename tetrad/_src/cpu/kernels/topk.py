@@ -61,9 +61,7 @@ def order(parameters: Any, position: int, aval: Aval) -> tuple[int, ...]:
     return sort.last(aval.ndim, parameters["axis"])
 
 
-def takes(
-    parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]
-) -> bool:
+def takes(parameters: Any, position: int, aval: Aval, strides: tuple[int, ...]) -> bool:
     """Reads operands that are dense in that order."""
     return sort.is_dense(aval, strides, order(parameters, position, aval))
 
@@ -83,9 +81,7 @@ def _task(type: str) -> Function:
     first = w.i("mul", loop.index, k)
     value, place = w.point_to(values, first, type), w.point_to(places, first, "i32")
     w.line(f"call void @encode(ptr {x}, ptr {records}, i64 0, i64 {n})")
-    count = w.raw(
-        f"call i64 @front(ptr {records}, i64 {n}, i64 {k}, ptr {scratch})"
-    )
+    count = w.raw(f"call i64 @front(ptr {records}, i64 {n}, i64 {k}, ptr {scratch})")
     rest = f"ptr {records}, i64 {count}, ptr {scratch}"
     w.line(f"call void @tetrad_sort_records({rest})")
     if len(words_of((type,))) > 1:
@@ -112,9 +108,7 @@ def text(type: str, turned: tuple[int, ...], bits: int) -> str:
     return texts.text()
 
 
-def build(
-    parameters: Any, operands: list[Operand], results: list[Aval]
-) -> KernelCall:
+def build(parameters: Any, operands: list[Operand], results: list[Aval]) -> KernelCall:
     """The kernel `top_k`."""
     k, axis = parameters["k"], parameters["axis"]
     aval = operands[0].aval
