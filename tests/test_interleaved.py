@@ -96,3 +96,16 @@ def test_folds_in_front_of_few_kept_elements(shape, axes):
         np.testing.assert_array_equal(got, view(x).max(axes))
     got = jax.jit(lambda a: jnp.argmax(a, axes[0]))(jnp.asarray(x))
     np.testing.assert_array_equal(got, np.argmax(x, axes[0]))
+
+
+def test_what_is_written_is_not_walked_across_its_rows():
+    def both(a):
+        doubled = a * 2
+        return doubled, doubled.sum(0)
+
+    x = np.random.default_rng(0).random((500, 3), dtype="float32")
+    doubled, total = jax.jit(both)(jnp.asarray(x))
+    np.testing.assert_array_equal(doubled, x * 2)
+    np.testing.assert_allclose(total, (x * 2).sum(0), rtol=1e-6)
+    text = jax.see.program(both)(jnp.asarray(x)).loops
+    assert "write f32 strided" not in text

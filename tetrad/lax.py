@@ -58,6 +58,7 @@ from tetrad._src.ops.arithmetic import rsqrt as rsqrt
 from tetrad._src.ops.arithmetic import sign as sign
 from tetrad._src.ops.arithmetic import sqrt as sqrt
 from tetrad._src.ops.arithmetic import square as square
+from tetrad._src.ops.identity import optimization_barrier as optimization_barrier
 from tetrad._src.ops.identity import stop_gradient as stop_gradient
 from tetrad._src.ops.arithmetic import sub as sub
 
@@ -119,6 +120,7 @@ from tetrad._src.ops.compare import shift_right_logical as shift_right_logical
 # Conversion
 from tetrad._src.ops.bitcast import bitcast_convert_type as bitcast_convert_type
 from tetrad._src.ops.convert import convert_element_type as convert_element_type
+from tetrad._src.ops.convert import dtype as dtype
 
 # Shapes
 from tetrad._src.ops.views import broadcast as broadcast
@@ -290,3 +292,35 @@ from tetrad._src.ops.views import Reshape as reshape_p
 from tetrad._src.ops.views import Rev as rev_p
 from tetrad._src.ops.views import Squeeze as squeeze_p
 from tetrad._src.ops.views import Transpose as transpose_p
+from tetrad._src.control.collectives import AllGather as all_gather_p
+from tetrad._src.control.collectives import AxisIndex as axis_index_p
+from tetrad._src.control.collectives import Pmax as pmax_p
+from tetrad._src.control.collectives import Pmin as pmin_p
+from tetrad._src.control.collectives import Ppermute as ppermute_p
+from tetrad._src.control.collectives import Psum as psum_p
+from tetrad._src.ops.contract import DotGeneral as dot_general_p
+from tetrad._src.ops.cumulative import Cumlogsumexp as cumlogsumexp_p
+from tetrad._src.ops.cumulative import Cummax as cummax_p
+from tetrad._src.ops.cumulative import Cummin as cummin_p
+from tetrad._src.ops.cumulative import Cumprod as cumprod_p
+from tetrad._src.ops.cumulative import Cumsum as cumsum_p
+from tetrad._src.ops.gather import Gather as gather_p
+from tetrad._src.ops.gather import ScatterAdd as scatter_add_p
+from tetrad._src.ops.gather import ScatterSub as scatter_sub_p
+from tetrad._src.ops.identity import OptimizationBarrier as optimization_barrier_p
+from tetrad._src.ops.index import DynamicSlice as dynamic_slice_p
+from tetrad._src.ops.index import DynamicUpdateSlice as dynamic_update_slice_p
+from tetrad._src.ops.reduce import Argmax as argmax_p
+from tetrad._src.ops.reduce import Argmin as argmin_p
+from tetrad._src.ops.reduce import ReduceAnd as reduce_and_p
+from tetrad._src.ops.reduce import ReduceMax as reduce_max_p
+from tetrad._src.ops.reduce import ReduceMin as reduce_min_p
+from tetrad._src.ops.reduce import ReduceOr as reduce_or_p
+from tetrad._src.ops.reduce import ReduceProd as reduce_prod_p
+from tetrad._src.ops.reduce import ReduceXor as reduce_xor_p
+from tetrad._src.ops.scatter import Scatter as scatter_p
+from tetrad._src.ops.scatter import ScatterMax as scatter_max_p
+from tetrad._src.ops.scatter import ScatterMin as scatter_min_p
+from tetrad._src.ops.scatter import ScatterMul as scatter_mul_p
+from tetrad._src.ops.sort import Sort as sort_p
+from tetrad._src.ops.sort import TopK as top_k_p

@@ -36,8 +36,7 @@ EXEMPT: dict[str, str] = dict.fromkeys(
     "raises NotImplementedError; see test_functions_that_are_missing_say_so",
 ) | {
     "broadcast_shapes": "no operation; see test_shapes_that_broadcast",
-    "custom_root": "takes functions; see test_control.py",
-    "custom_linear_solve": "takes functions; see test_control_transforms.py",
+    "dtype": "about dtypes",
 }
 
 # Functions of tetrad.numpy without a row: they answer without computing.

@@ -335,6 +335,7 @@ CONVERT = [
     unary("copy", lambda x: x, dtypes=EVERYTHING, tests=NOT_IN_JAX),
     unary("stop_gradient", lambda x: x, dtypes=EVERYTHING,
           tests="values jit vmap backend oracle"),
+    unary("optimization_barrier", lambda x: x, dtypes=EVERYTHING),
 ]  # fmt: skip
 
 ROWS = [

@@ -15,7 +15,6 @@ from tetrad._src.numpy.assemble import dsplit as dsplit
 from tetrad._src.numpy.assemble import dstack as dstack
 from tetrad._src.numpy.assemble import hsplit as hsplit
 from tetrad._src.numpy.assemble import hstack as hstack
-from tetrad._src.numpy.assemble import pad as pad
 from tetrad._src.numpy.assemble import repeat as repeat
 from tetrad._src.numpy.assemble import split as split
 from tetrad._src.numpy.assemble import stack as stack
@@ -274,6 +273,7 @@ from tetrad._src.numpy.order import unique_all as unique_all
 from tetrad._src.numpy.order import unique_counts as unique_counts
 from tetrad._src.numpy.order import unique_inverse as unique_inverse
 from tetrad._src.numpy.order import unique_values as unique_values
+from tetrad._src.numpy.pad import pad as pad
 from tetrad._src.numpy.polynomial import poly as poly
 from tetrad._src.numpy.polynomial import polyadd as polyadd
 from tetrad._src.numpy.polynomial import polyder as polyder

@@ -341,11 +341,15 @@ def take_along_axis(
     axis: int | None = -1,
     mode: Any = None,
     fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
 ) -> Value:
     """arr[…, indices[…, j, …], …]: picks along `axis`, lane by lane.
 
     Both have one rank; the other axes broadcast. None picks from the flattened array.
     Indices out of range read `fill_value` (NaN by default); see `take` for modes.
+    Negative indices count from the end; in mode "promise_in_bounds" only if
+    `wrap_negative_indices=True`.
 
     >>> import tetrad.numpy as jnp
     >>> x = jnp.array([[3, 1], [2, 5]])
@@ -369,14 +373,19 @@ def take_along_axis(
             " must have as many axes"
         )
     along = axis_argument(axis, x.ndim, name)
-    found = _take_mode(mode, name)
+    found = _take_mode(None if mode == "one_hot" else mode, name)
+    counted = found is lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    if wrap_negative_indices is not None:
+        counted = not wrap_negative_indices
     if found == "wrap":
         places = places % x.shape[along]
-        found = lax.GatherScatterMode.PROMISE_IN_BOUNDS
-    return _picked(x, places, along, found, fill_value, name)
+        found, counted = lax.GatherScatterMode.PROMISE_IN_BOUNDS, True
+    return _picked(x, places, along, found, fill_value, counted, name)
 
 
-def _picked(x: Value, places: Value, axis: int, mode: Any, fill: Any, name: str) -> Any:
+def _picked(
+    x: Value, places: Value, axis: int, mode: Any, fill: Any, counted: bool, name: str
+) -> Any:
     """Lanes are batch axes of one gather; axes of extent 1 broadcast."""
     shape = list(x.shape)
     shape[axis] = 1
@@ -386,7 +395,6 @@ def _picked(x: Value, places: Value, axis: int, mode: Any, fill: Any, name: str)
     x = spread(x, lanes[:axis] + (x.shape[axis],) + lanes[axis + 1 :], name)
     full = lanes[:axis] + (places.shape[axis],) + lanes[axis + 1 :]
     places = spread(places, full, name)
-    counted = mode is lax.GatherScatterMode.CLIP
     entries: list[Any] = []
     for i, n in enumerate(full):
         if i == axis:

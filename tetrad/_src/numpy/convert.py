@@ -310,12 +310,15 @@ def _make(x: Any, dtype: Any, name: str) -> Value:
 
 
 def _host_readable(x: Any) -> bool:
-    return (
-        isinstance(x, (memoryview, bytearray, range))
-        or hasattr(x, "__array__")
-        or hasattr(x, "__array_interface__")
-        or hasattr(x, "__buffer__")
-    )
+    if isinstance(x, range) or hasattr(x, "__array__"):
+        return True
+    if hasattr(x, "__array_interface__"):
+        return True
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    return True
 
 
 def as_dtype(x: Value, dtype: Any) -> Value:

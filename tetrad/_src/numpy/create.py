@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Tracer, Value, aval_of
 from tetrad._src.numpy import convert, lax
 from tetrad._src.numpy.axes import axis_argument, shape_argument, static_int
@@ -130,9 +131,10 @@ def spread(x: Any, shape: tuple[int, ...], name: str) -> Any:
     return lax.full(shape, x)
 
 
-def _like(a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any) -> Value:
-    x = operand(a, name, "argument 0")
-    aval = aval_of(x)
+def _like(
+    a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any
+) -> Value:
+    aval = _type_of(a, name)
     extents = aval.shape if shape is None else shape_argument(shape, name)
     if aval.kind == "K" and dtype is None:
         return on_device(_blank_keys(extents, fill, name), device)
@@ -148,6 +150,14 @@ def _like(a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any) -> 
         else _cast(fill, found, name)
     )
     return on_device(spread(fill, extents, name), device)
+
+
+def _type_of(a: Any, name: str) -> Any:
+    """The aval of an array, or of anything that tells a shape and a dtype."""
+    shape, dtype = getattr(a, "shape", None), getattr(a, "dtype", None)
+    if isinstance(a, (Value, np.ndarray)) or shape is None or dtype is None:
+        return aval_of(operand(a, name, "argument 0"))
+    return Aval(shape, dtype, bool(getattr(a, "weak_type", False)))
 
 
 def _blank_keys(shape: tuple[int, ...], fill: Any, name: str) -> Any:
@@ -231,7 +241,9 @@ def _concrete(x: Any, name: str, argument: str) -> Any:
                 f"{name}: {argument} must be a number, got an array of shape {host.shape}"
             )
         return host[()]
-    if not isinstance(x, (int, float, complex, np.generic)):
+    if isinstance(x, (complex, np.complexfloating)):
+        raise ValueError(f"{name}: {argument} must be a real number, got {x!r}")
+    if not isinstance(x, (int, float, np.generic)):
         raise TypeError(f"{name}: {argument} must be a number, got {x!r}")
     return x
 
@@ -443,6 +455,7 @@ def geomspace(
     (3,)
     """
     low, high = promote_inexact("jnp.geomspace", start, stop)
+    along = axis_argument(axis, 1 + max(aval_of(v).ndim for v in (low, high)), "jnp.geomspace")
     sign = lax.sign(low) if isinstance(low, Value) else number(low, np.sign(low))
     exponents = linspace(
         lax.log(lax.div(low, sign)),
@@ -451,22 +464,27 @@ def geomspace(
         endpoint,
         axis=axis,
     )
-    out = lax.mul(lax.exp(exponents), to(sign, aval_of(exponents).dtype, False, "jnp"))
-    return (
-        out
-        if dtype is None
-        else lax.convert_element_type(out, dtype_argument(dtype, "jnp.geomspace"))
+    sign = to(sign, aval_of(exponents).dtype, False, "jnp.geomspace")
+    if aval_of(sign).ndim:
+        axes = [i for i in range(exponents.ndim) if i != along]
+        sign = lax.broadcast_in_dim(sign, exponents.shape, axes)
+    out = lax.mul(lax.exp(exponents), sign)
+    return out if dtype is None else lax.convert_element_type(
+        out, dtype_argument(dtype, "jnp.geomspace")
     )
 
 
 # ----------------------------------------------------------------- diagonals and triangles
 
 
-def _rows_and_columns(shape: tuple[int, ...], k: int) -> tuple[Any, Any]:
-    """(row + k, column) of each element of the last two axes."""
+def _rows_and_columns(shape: tuple[int, ...], k: Any, name: str) -> tuple[Any, Any]:
+    """(row + k, column) of each element of the last two axes; k may be traced."""
     ndim = len(shape)
     rows = lax.broadcasted_iota(np.int32, shape, ndim - 2)
     columns = lax.broadcasted_iota(np.int32, shape, ndim - 1)
+    if isinstance(k, Tracer) and k.aval.kind in "iu" and not k.ndim:
+        return lax.add(rows, lax.convert_element_type(k, np.int32)), columns
+    k = static_int(k, name, "k")
     return (lax.add(rows, k) if k else rows), columns
 
 
@@ -482,7 +500,7 @@ def eye(
     """
     found = float_dtype("jnp.eye", dtype)
     shape = shape_argument((N, N if M is None else M), "jnp.eye")
-    rows, columns = _rows_and_columns(shape, static_int(k, "jnp.eye", "k"))
+    rows, columns = _rows_and_columns(shape, k, "jnp.eye")
     return on_device(lax.convert_element_type(lax.eq(rows, columns), found), device)
 
 
@@ -507,17 +525,15 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
     """
     found = float_dtype("jnp.tri", np.float32 if dtype is None else dtype)
     shape = shape_argument((N, N if M is None else M), "jnp.tri")
-    rows, columns = _rows_and_columns(shape, static_int(k, "jnp.tri", "k"))
+    rows, columns = _rows_and_columns(shape, k, "jnp.tri")
     return lax.convert_element_type(lax.ge(rows, columns), found)
 
 
 def _triangle(m: Any, k: int, name: str, keep: Callable[[Any, Any], Any]) -> Value:
     x = value(m, name, "m")
     if x.ndim < 2:
-        raise ValueError(
-            f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}"
-        )
-    rows, columns = _rows_and_columns(x.shape[-2:], static_int(k, name, "k"))
+        raise ValueError(f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}")
+    rows, columns = _rows_and_columns(x.shape[-2:], k, name)
     mask = broadcast(keep(rows, columns), x.shape)
     return lax.select(mask, x, number(x, 0))
 
@@ -571,7 +587,7 @@ def diagonal_matrix(x: Value, k: int) -> Any:
     n = x.shape[0] + abs(k)
     before = max(0, k)
     padded = lax.pad(x, number(x, 0), [(before, n - x.shape[0] - before, 0)])
-    rows, columns = _rows_and_columns((n, n), k)
+    rows, columns = _rows_and_columns((n, n), k, "jnp.diag")
     wide = lax.broadcast_in_dim(padded, (n, n), (1,))
     return lax.select(lax.eq(rows, columns), wide, number(x, 0))
 

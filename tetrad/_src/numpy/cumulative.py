@@ -13,6 +13,8 @@ from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (
+    broadcast,
+    broadcast_shapes,
     call,
     promote_floats,
     same_dtype,
@@ -32,11 +34,13 @@ def _running(
     along = axis_argument(axis, x.ndim, name)
     if nan_as is not None and x.aval.inexact:
         x = lax.select(lax.ne(x, x), number(x, nan_as), x)
-    if dtype is not None:
-        x = lax.convert_element_type(x, dtype_argument(dtype, name))
-    elif x.aval.kind == "b":
+    found = None if dtype is None else dtype_argument(dtype, name)
+    if found is not None:
+        x = lax.convert_element_type(x, found)
+    if x.aval.kind == "b":
         x = lax.convert_element_type(x, int_dtype())
-    return op(x, along)
+    result = op(x, along)
+    return result if found is None else lax.convert_element_type(result, found)
 
 
 @planned()
@@ -270,9 +274,15 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
     Array(2., dtype=float32)
     """
     name = "jnp.trapezoid"
+    width: Any
     if x is None:
         heights = value(promote_floats(name, y)[0], name)
-        width: Any = operand(dx, name, "dx")
+        along = axis_argument(axis, heights.ndim, name)
+        later, earlier = _ends(heights, along)
+        pairs, step = later + earlier, operand(dx, name, "dx")
+        if isinstance(step, Value):
+            step = broadcast(step, broadcast_shapes(step.shape, pairs.shape))
+        return summed(pairs * step, along, name=name) * 0.5
     else:
         heights, points = [
             value(v, name)

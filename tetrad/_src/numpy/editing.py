@@ -9,7 +9,7 @@ import numpy as np
 from tetrad._src.core.bind import Tracer, Value
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.at import AtIndex
-from tetrad._src.numpy.axes import axis_argument, static_int
+from tetrad._src.numpy.axes import axes_argument, axis_argument, static_int
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import broadcast, call
@@ -44,7 +44,8 @@ def delete(
     """`arr` without the slices along `axis` that `obj` names (None: flattened).
 
     `obj` is an integer, a slice, or an array of integers or bools, known when the
-    program is built. IndexError if out of range.
+    program is built; integers may be traced if they are one, or if
+    `assume_unique_indices`. IndexError if out of range.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.delete(jnp.arange(4), 1)
@@ -53,6 +54,9 @@ def delete(
     name = "jnp.delete"
     x, along = _flattened(arr, axis, name)
     n = x.shape[along]
+    traced = isinstance(obj, Tracer) and obj.aval.kind in "iu"
+    if traced and (obj.size == 1 or assume_unique_indices):
+        return _without(x, along, obj)
     places = _static_places(obj, n, name)
     if places.size and (places.min() < -n or places.max() >= n):
         raise IndexError(
@@ -64,10 +68,23 @@ def delete(
     return x[(slice(None),) * along + (rest,)]
 
 
+def _without(x: Any, axis: int, places: Value) -> Any:
+    """`x` without the slices at traced `places`, which are distinct."""
+    n = x.shape[axis]
+    flat: Any = lax.reshape(places, (places.size,))
+    kept: Any = lax.full((n,), np.bool_(True))
+    kept = AtIndex(kept, flat).set(False)
+    # Where the slices that stay come from: their numbers in order, those that go last.
+    rank = lax.sort((lax.bitwise_not(kept), lax.iota(np.int32, n)), 0, True, 1)[1]
+    rest = lax.slice(rank, (0,), (n - flat.shape[0],))
+    return AtIndex(x, (slice(None),) * axis + (rest,)).get(mode="clip")
+
+
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     """`arr` with `values` put in before the positions `obj` along `axis`.
 
-    Positions are known when the program is built. IndexError if out of range.
+    Positions are known when the program is built; a lone one may be traced. IndexError
+    if out of range.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.insert(jnp.arange(3), 1, 9)
@@ -76,6 +93,17 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     name = "jnp.insert"
     x, along = _flattened(arr, axis, name)
     n = x.shape[along]
+    if isinstance(obj, Tracer) and obj.aval.kind in "iu" and not obj.ndim:
+        # Put in front, then moved behind the elements that come before it.
+        front = insert(x, 0, values, along if axis is not None else None)
+        count = front.shape[along] - n
+        place: Any = lax.convert_element_type(obj, np.int32)
+        place = lax.select(lax.lt(place, np.int32(0)), place + n, place)
+        line: Any = lax.iota(np.int32, n + count)
+        inside = lax.bitwise_and(lax.ge(line, place), lax.lt(line, place + count))
+        source = lax.select(lax.lt(line, place), line + count, line)
+        source = lax.select(inside, line - place, source)
+        return AtIndex(front, (slice(None),) * along + (source,)).get(mode="clip")
     places = _static_places(obj, n, name)
     if places.size and (places.min() < -n or places.max() > n):
         raise IndexError(
@@ -210,25 +238,33 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Value:
     return lax.reshape(result, x.shape)
 
 
-def trim_zeros(filt: Any, trim: str = "fb") -> Value:
-    """A vector without the zeros at its front ("f") and back ("b").
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Value:
+    """An array without the zeros at its front ("f") and back ("b").
 
-    Its length depends on the values, so they must be known.
+    Along each axis in `axis` (None: all), slices full of zeros go. The shape of the
+    result depends on the values, so they must be known.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]))
     Array([1, 0, 2], dtype=int32)
     """
-    x = value(filt, "jnp.trim_zeros", "filt")
+    name = "jnp.trim_zeros"
+    x = value(filt, name, "filt")
     if isinstance(x, Tracer):
         raise errors.ConcretizationTypeError(
-            f"jnp.trim_zeros: the length of the result depends on the traced {describe(x)}"
+            f"{name}: the shape of the result depends on the traced {describe(x)}"
         )
-    if not isinstance(trim, str):
-        raise TypeError(f'jnp.trim_zeros: trim must be "f", "b" or "fb", got {trim!r}')
-    places = np.flatnonzero(np.asarray(x))
-    if not places.size:
-        return x[:0]
-    start = int(places[0]) if "f" in trim.lower() else 0
-    stop = int(places[-1]) + 1 if "b" in trim.lower() else x.shape[0]
-    return x[start:stop]
+    if not isinstance(trim, str) or not trim or trim.lower().strip("fb"):
+        raise TypeError(f'{name}: trim must be "f", "b" or "fb", got {trim!r}')
+    axes = axes_argument(axis, x.ndim, name)
+    places = np.nonzero(np.asarray(x))
+    window = [slice(None)] * x.ndim
+    for i in axes:
+        found, n = places[i], x.shape[i]
+        if not found.size:
+            window[i] = slice(0, 0)
+            continue
+        start = int(found.min()) if "f" in trim.lower() else 0
+        stop = int(found.max()) + 1 if "b" in trim.lower() else n
+        window[i] = slice(start, stop)
+    return x[tuple(window)]  # type: ignore[no-any-return, index]

@@ -476,7 +476,8 @@ rint = Unary(
 )
 
 
-def _rounded(x: Any, decimals: int) -> Any:
+def _rounded(a: Any, decimals: int) -> Any:
+    x = a
     if kind_of(x) == "c":
         return lax.complex(
             _rounded(lax.real(x), decimals), _rounded(lax.imag(x), decimals)
@@ -487,7 +488,10 @@ def _rounded(x: Any, decimals: int) -> Any:
     narrow = aval.dtype.itemsize == 2
     if narrow:
         x = lax.convert_element_type(x, np.float32)
-    factor = number(x, float(10 ** builtins.abs(decimals)))
+    scale = 10 ** builtins.abs(decimals)
+    if scale > float(dtypes.finfo(aval_of(x).dtype).max):  # no float has such digits
+        return a if decimals > 0 else lax.mul(a, number(a, 0.0))
+    factor = number(x, float(scale))
     if decimals > 0:
         x = lax.div(_to_even(lax.mul(x, factor)), factor)
     else:
@@ -508,10 +512,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     no_out("jnp.round", out)
     x = operand(a, "jnp.round", "a")
     decimals = static_int(decimals, "jnp.round", "decimals")
-    if not -400 <= decimals <= 400:  # beyond the exponents of all floats
-        raise ValueError(
-            f"jnp.round: decimals={decimals} is out of range (-400 to 400)"
-        )
+    decimals = builtins.max(-400, builtins.min(decimals, 400))  # more than any float has
     if kind_of(x) in "iub":
         if decimals < 0:
             raise NotImplementedError(

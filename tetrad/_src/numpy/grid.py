@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Value
+from tetrad._src.core.bind import Tracer, Value, aval_of
 from tetrad._src.numpy import assemble, convert, create, lax
 from tetrad._src.numpy.axes import shape_argument, static_int
 from tetrad._src.numpy.convert import describe, value
-from tetrad._src.numpy.dtype import int_dtype
+from tetrad._src.numpy.dtype import dtype_argument, float_dtype, int_dtype
 from tetrad._src.numpy.elementwise import number
-from tetrad._src.numpy.promote import call, promote_dtypes
+from tetrad._src.numpy.promote import call, promote, promote_dtypes
 from tetrad._src.numpy.search import nonzero
 
 
@@ -22,7 +22,7 @@ def _from_slice(s: slice) -> Any:
     """The vector that a slice names: an imaginary step counts points, stop included."""
     start = 0 if s.start is None else s.start
     if s.stop is None:
-        raise ValueError("a slice of a grid needs an end")
+        return create.arange(start)
     if isinstance(s.step, complex):
         return create.linspace(start, s.stop, int(abs(s.step)))
     return create.arange(start, s.stop, 1 if s.step is None else s.step)
@@ -38,7 +38,11 @@ class _Grid:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _from_slice(key)
-        vectors = promote_dtypes(f"jnp.{self.name}", *[_from_slice(s) for s in key])
+        if not key:
+            return () if self.sparse else create.arange(0)
+        vectors = [_from_slice(s) for s in key]
+        if any(v.aval.kind == "f" for v in vectors):
+            vectors = [lax.convert_element_type(v, float_dtype("")) for v in vectors]
         grids = create.meshgrid(*vectors, indexing="ij", sparse=self.sparse)
         return grids if self.sparse else assemble.stack(grids)
 
@@ -60,22 +64,32 @@ class _Concatenator:
     def __getitem__(self, key: Any) -> Any:
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, at = self.axis, self.ndmin, self.at
+        matrix = ""
         if items and isinstance(items[0], str):
-            axis, ndmin, at = self._directive(items.pop(0))
+            text = items.pop(0)
+            if text in ("r", "c"):
+                matrix = text
+            else:
+                axis, ndmin, at = self._directive(text)
         parts = []
         for item in items:
             whole = (
                 _from_slice(item) if isinstance(item, slice) else convert.asarray(item)
             )
             parts.append(self._lifted(whole, ndmin, at))
-        return assemble.concatenate(parts, axis)
+        whole = assemble.concatenate(parts, axis)
+        if matrix and whole.ndim == 1:
+            shape = (1, whole.size) if matrix == "r" else (whole.size, 1)
+            return lax.reshape(whole, shape)
+        return whole
 
     def _directive(self, text: str) -> tuple[int, int, int]:
         try:
             numbers = [int(part) for part in text.split(",")]
         except ValueError:
-            raise NotImplementedError(
-                f"jnp.{self.name}: the first string must be integers, got {text!r}"
+            raise ValueError(
+                f"jnp.{self.name}: the string must be 'r', 'c', or one to three integers"
+                f" such as '0,2', got {text!r}"
             ) from None
         numbers += [self.ndmin, self.at][len(numbers) - 1 :]
         return numbers[0], numbers[1], numbers[2]
@@ -248,6 +262,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
     x = value(indices, name, "indices")
     if x.aval.kind not in "iu":
         raise TypeError(f"{call(name)}: indices must be integers, got {describe(x)}")
+    if isinstance(shape, (tuple, list)) and any(isinstance(n, Tracer) for n in shape):
+        return _unravel_traced(x, [value(n, name) for n in shape])
     extents = shape_argument(shape, name)
     total = math.prod(extents)
     if x.aval.kind == "i":
@@ -261,16 +277,35 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
     return tuple(parts[::-1])
 
 
+def _unravel_traced(x: Any, extents: list[Any]) -> tuple[Value, ...]:
+    """As `unravel_index`, for extents that are not known."""
+    sizes = [lax.convert_element_type(n, x.dtype) for n in extents]
+    total = math.prod(sizes[1:], start=sizes[0])
+    if x.aval.kind == "i":
+        x = lax.select(lax.lt(x, number(x, 0)), lax.add(x, total), x)
+        x = lax.max(x, number(x, 0))
+    x = lax.min(x, lax.max(total - number(total, 1), number(total, 0)))
+    parts = []
+    for n in reversed(sizes):
+        n = lax.max(n, number(n, 1))
+        parts.append(lax.rem(x, n))
+        x = lax.div(x, n)
+    return tuple(parts[::-1])
+
+
 def ravel_multi_index(
     multi_index: Sequence[Any],
     dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
+    *,
+    dtype: Any = None,
 ) -> Value:
     """The flat index of elements given by an index along each axis.
 
-    Mode "clip" or "wrap" brings indices into range; "raise" checks them, which needs
-    their values, so it works outside transformations. Order "F" is column-major.
+    Mode "clip" or "wrap" brings indices into range, "ignore" trusts them; "raise" checks
+    them, which needs their values, so it works outside transformations. Order "F" is
+    column-major. The result has the dtype that the indices promote to, unless given.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.ravel_multi_index((jnp.array([1]), jnp.array([2])), (2, 3))
@@ -292,14 +327,18 @@ def ravel_multi_index(
             parts[i] = lax.min(lax.max(part, number(part, 0)), number(part, n - 1))
         elif mode == "wrap":
             parts[i] = part % n
-        else:
+        elif mode != "ignore":
             raise ValueError(
-                f'{name}: mode must be "raise", "clip" or "wrap", got {mode!r}'
+                f'{name}: mode must be "raise", "clip", "wrap" or "ignore", got {mode!r}'
             )
     strides = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
     if order == "F":
         strides = [math.prod(extents[:i]) for i in range(len(extents))]
-    result: Any = convert.asarray(0, int_dtype())
+    if dtype is not None:
+        found = dtype_argument(dtype, name)
+        parts = [lax.convert_element_type(part, found) for part in parts]
+    parts = promote(name, *parts)
+    result: Any = convert.asarray(0, aval_of(parts[0]).dtype if parts else int_dtype())
     for part, stride in zip(parts, strides):
         result = result + part * stride
     return result

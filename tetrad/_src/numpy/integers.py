@@ -153,13 +153,10 @@ def frexp(x: Any, /) -> tuple[Value, Value]:
     exponent = lax.bitwise_and(
         lax.shift_right_logical(bits, integer.type(fraction)), integer.type(mask)
     )
-    kept = ~(mask << fraction)
-    mantissa = lax.bitcast_convert_type(
-        lax.bitwise_or(
-            lax.bitwise_and(bits, integer.type(kept)), integer.type(bias << fraction)
-        ),
-        v.dtype,
-    )
+    # A power of two brings the mantissa into [2, 4): exact, and it has a derivative.
+    power = lax.shift_left(lax.sub(integer.type(mask), exponent), integer.type(fraction))
+    power = lax.bitcast_convert_type(power, v.dtype)
+    mantissa = lax.mul(lax.mul(scaled, power), number(v, 0.25))
     shift = lax.select(tiny, integer.type(bias + fraction + 2), integer.type(bias))
     exponent = lax.convert_element_type(lax.sub(exponent, shift), np.int32)
     special = lax.bitwise_or(lax.eq(v, zero_like(v)), lax.bitwise_not(lax.is_finite(v)))

@@ -9,9 +9,16 @@ import numpy as np
 
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import lax
-from tetrad._src.numpy.convert import operand, operands
+from tetrad._src.numpy.convert import asarray, operand, operands
 from tetrad._src.numpy.elementwise import number, zero_like
-from tetrad._src.numpy.promote import broadcast, promote, promote_inexact
+from tetrad._src.numpy.promote import (
+    broadcast,
+    broadcast_shapes,
+    promote,
+    promote_dtypes,
+    promote_inexact,
+    stretch,
+)
 from tetrad._src.numpy.ufunc import Binary, Unary, at_least_int
 from tetrad._src.util import dtypes
 
@@ -430,6 +437,8 @@ def isclose(
     Array([ True, False], dtype=bool)
     """
     x, y = promote("jnp.isclose", a, b)
+    if aval_of(x).kind == "K":
+        return equal(x, y)
     if not aval_of(x).inexact and not aval_of(y).inexact:
         x, y = promote_inexact("jnp.isclose", x, y)
     gap = lax.abs(lax.sub(x, y))
@@ -471,7 +480,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     >>> jnp.array_equal(jnp.arange(3), jnp.arange(3))
     Array(True, dtype=bool)
     """
-    xs = operands("jnp.array_equal", (a1, a2))
+    xs = [_as_array(a) for a in (a1, a2)]
     if aval_of(xs[0]).shape != aval_of(xs[1]).shape:
         return lax.full((), np.bool_(False))
     x, y = promote("jnp.array_equal", *xs)
@@ -488,8 +497,15 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     >>> jnp.array_equiv(jnp.ones((2, 3)), jnp.ones(3))
     Array(True, dtype=bool)
     """
+    x, y = [_as_array(a) for a in (a1, a2)]
     try:
-        x, y = promote("jnp.array_equiv", a1, a2)
+        shape = broadcast_shapes(aval_of(x).shape, aval_of(y).shape)
     except ValueError:
         return lax.full((), np.bool_(False))
+    x, y = [stretch(v, shape) for v in promote_dtypes("jnp.array_equiv", x, y)]
     return lax.convert_element_type(every(lax.eq(x, y)), np.bool_)
+
+
+def _as_array(x: Any) -> Any:
+    """An operand; lists are arrays, as in NumPy's comparisons of whole arrays."""
+    return asarray(x) if isinstance(x, (list, tuple)) else operand(x, "jnp.array_equal")

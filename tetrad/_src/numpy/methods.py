@@ -31,7 +31,7 @@ from tetrad._src.numpy import (
 from tetrad._src.numpy.convert import array_like, fresh_copy
 from tetrad._src.numpy.at import At
 from tetrad._src.numpy.axes import static_advice
-from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.dtype import dtype_argument, float_dtype
 from tetrad._src.numpy.index import getitem
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.text import format_array as format_array
@@ -189,6 +189,12 @@ def _words(otherwise: str) -> str:
 
 @method
 def __contains__(x: Any, item: Any) -> bool:
+    if x.ndim != 1 or np.ndim(item):
+        raise ValueError(
+            "v in x asks whether a number is among the elements of a vector; got an item of"
+            f" shape {np.shape(item)} and an array of shape {x.shape}. Write"
+            " jnp.any(x == v) or jnp.isin(v, x)"
+        )
     return bool(reduce.any(logic.equal(x, item)))
 
 
@@ -345,9 +351,7 @@ def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
 
 
 def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
-    if dtype is None:
-        raise TypeError(f"{name}: give a dtype, such as jnp.float32")
-    found = dtype_argument(dtype, name)
+    found = float_dtype(name) if dtype is None else dtype_argument(dtype, name)
     if x.aval.kind == "K" and not isinstance(found, dtypes.KeyDtype):
         raise TypeError(
             f"{name}: random keys do not convert to {found}; jax.random.key_data(key)"
@@ -357,6 +361,11 @@ def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
         if dtypes.kind(found) == "b":
             return logic.as_bool(x)
         if dtypes.kind(found) != "c":
+            frames.warn(
+                f"{name}: the imaginary parts of {x.aval.long_name()} are lost; write"
+                " x.real.astype(…)",
+                DeprecationWarning,
+            )
             x = lax.real(x)
     result = lax.convert_element_type(x, found)
     return fresh_copy(result) if copy and result is x else result
@@ -435,6 +444,27 @@ def item(x: Any, *args: Any) -> Any:
 def tolist(x: Any) -> Any:
     """The elements as nested lists of Python numbers."""
     return np.asarray(x).tolist()
+
+
+@method
+def byteswap(x: Any, inplace: bool = False) -> Any:
+    """The array with the bytes of each element in reverse order."""
+    if inplace:
+        raise ValueError("arrays never change: write y = x.byteswap()")
+    if x.aval.kind == "c":
+        return lax.complex(byteswap(lax.real(x)), byteswap(lax.imag(x)))
+    width = x.dtype.itemsize
+    if width == 1:
+        return x
+    word = np.dtype(f"u{width}")
+    bits = lax.bitcast_convert_type(x, word)
+    swapped = lax.full(bits.shape, word.type(0))
+    for i in range(width):
+        byte = lax.shift_right_logical(bits, word.type(8 * i))
+        byte = lax.bitwise_and(byte, word.type(0xFF))
+        place = word.type(8 * (width - 1 - i))
+        swapped = lax.bitwise_or(swapped, lax.shift_left(byte, place))
+    return lax.bitcast_convert_type(swapped, x.dtype)
 
 
 @method

@@ -18,12 +18,12 @@ from tetrad._src.numpy.axes import (
     static_int,
 )
 from tetrad._src.numpy.convert import describe, operand, value
-from tetrad._src.numpy.dtype import int_dtype
+from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, inexact, promote_dtypes, promote_floats, to
 from tetrad._src.numpy.search import true_places
-from tetrad._src.util import errors
+from tetrad._src.util import dtypes, errors
 
 
 def _one_axis(x: Value, axis: int | None, name: str) -> tuple[Value, int]:
@@ -73,6 +73,7 @@ def argsort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
+    dtype: Any = None,
 ) -> Value:
     """The indices that sort along `axis` (None: flattened); equal ones keep their order.
 
@@ -83,7 +84,14 @@ def argsort(
     name = "jnp.argsort"
     _only_stable(kind, order, name)
     x, along = _one_axis(value(a, name, "a"), axis, name)
-    places = lax.broadcasted_iota(int_dtype(), x.shape, along)
+    found = int_dtype() if dtype is None else dtype_argument(dtype, name)
+    if dtypes.kind(found) not in "iu":
+        raise TypeError(f"{name}: dtype must be an integer dtype, got {found.name}")
+    if x.shape[along] > int(dtypes.iinfo(found).max) + 1:
+        raise ValueError(
+            f"{name}: {found.name} cannot count the {x.shape[along]} elements of axis {along}"
+        )
+    places = lax.broadcasted_iota(found, x.shape, along)
     if descending:
         # Sorted backwards from the end, equal elements come out in their first order.
         x, places = lax.rev(x, (along,)), lax.rev(places, (along,))
@@ -170,12 +178,14 @@ def quantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
+    weights: Any = None,
     interpolation: Any = None,
 ) -> Value:
     """The q-quantiles along `axis`, q in [0, 1]: the values below which lie q of all.
 
     Between two elements, `method` interpolates ("linear"), or takes the "lower",
-    "higher", "nearest" or "midpoint". The axes of `q` come first in the result. NaN
+    "higher", "nearest" or "midpoint". With `weights`, method "inverted_cdf" gives the
+    first element up to which lies the share q of the weight. The axes of `q` come first in the result. NaN
     where an element is NaN.
 
     >>> import tetrad.numpy as jnp
@@ -183,7 +193,7 @@ def quantile(
     Array(3., dtype=float32)
     """
     method = interpolation or method
-    return _quantile(a, q, axis, out, method, keepdims, False, "jnp.quantile")
+    return _quantile(a, q, axis, out, method, keepdims, False, "jnp.quantile", weights)
 
 
 def nanquantile(
@@ -195,6 +205,7 @@ def nanquantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
+    weights: Any = None,
     interpolation: Any = None,
 ) -> Value:
     """As `quantile`, ignoring NaN; NaN where nothing else is.
@@ -204,7 +215,7 @@ def nanquantile(
     Array(2., dtype=float32)
     """
     method = interpolation or method
-    return _quantile(a, q, axis, out, method, keepdims, True, "jnp.nanquantile")
+    return _quantile(a, q, axis, out, method, keepdims, True, "jnp.nanquantile", weights)
 
 
 def percentile(
@@ -216,6 +227,7 @@ def percentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
+    weights: Any = None,
     interpolation: Any = None,
 ) -> Value:
     """The q-percentiles along `axis`, q in [0, 100]: see `quantile`.
@@ -227,7 +239,9 @@ def percentile(
     (share,) = promote_floats("jnp.percentile", q)
     share = lax.div(share, number(share, 100))
     method = interpolation or method
-    return _quantile(a, share, axis, out, method, keepdims, False, "jnp.percentile")
+    return _quantile(
+        a, share, axis, out, method, keepdims, False, "jnp.percentile", weights
+    )
 
 
 def nanpercentile(
@@ -239,6 +253,7 @@ def nanpercentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
+    weights: Any = None,
     interpolation: Any = None,
 ) -> Value:
     """As `percentile`, ignoring NaN.
@@ -250,7 +265,9 @@ def nanpercentile(
     (share,) = promote_floats("jnp.nanpercentile", q)
     share = lax.div(share, number(share, 100))
     method = interpolation or method
-    return _quantile(a, share, axis, out, method, keepdims, True, "jnp.nanpercentile")
+    return _quantile(
+        a, share, axis, out, method, keepdims, True, "jnp.nanpercentile", weights
+    )
 
 
 @planned()
@@ -287,17 +304,16 @@ def nanmedian(
 
 
 def _quantile(
-    a: Any,
-    q: Any,
-    axis: Any,
-    out: Any,
-    method: str,
-    keepdims: bool,
-    skip: bool,
-    name: str,
+    a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, skip: bool,
+    name: str, weights: Any = None,
 ) -> Any:
     no_out(name, out)
-    if method not in _METHODS:
+    if (weights is None) != (method != "inverted_cdf"):
+        raise ValueError(
+            f'{name}: weights and method="inverted_cdf" go together, got method={method!r}'
+            f" and weights={'None' if weights is None else '…'}"
+        )
+    if weights is None and method not in _METHODS:
         raise ValueError(f"{name}: method must be one of {_METHODS}, got {method!r}")
     x = value(a, name, "a")
     if x.aval.kind == "c":
@@ -314,10 +330,17 @@ def _quantile(
             f"{call(name)}: {describe(x)} has no element along axes {axes}"
         )
     shape = x.shape
-    x = lax.reshape(lax.transpose(x, (*rest, *axes)), (*lanes, n))
-    x = lax.sort(x, len(lanes))
+
+    def in_lanes(x: Any) -> Any:
+        return lax.reshape(lax.transpose(x, (*rest, *axes)), (*lanes, n))
+
     flat = lax.reshape(share, (share.size,))
-    picked = _interpolated(x, flat, n, method, skip)
+    if weights is None:
+        x = lax.sort(in_lanes(x), len(lanes))
+        picked = _interpolated(x, flat, n, method, skip)
+    else:
+        w = in_lanes(_weights_like(x, weights, axes, name))
+        picked = _by_weight(in_lanes(x), w, flat, skip)
     # (lanes…, q) becomes (q…, lanes…).
     picked = lax.transpose(picked, (len(lanes), *range(len(lanes))))
     picked = lax.reshape(picked, (*share.shape, *lanes))
@@ -325,6 +348,43 @@ def _quantile(
         return picked
     kept = [1 if i in axes else extent for i, extent in enumerate(shape)]
     return lax.reshape(picked, (*share.shape, *kept))
+
+
+def _weights_like(x: Value, weights: Any, axes: Any, name: str) -> Any:
+    """Weights for the elements of `x`, from one for each or each along the axes."""
+    w = lax.convert_element_type(value(weights, name, "weights"), x.dtype)
+    if w.shape == x.shape:
+        return w
+    if w.shape != tuple([x.shape[i] for i in axes]):
+        raise ValueError(
+            f"{name}: weights {describe(w)} must have the shape of {describe(x)}, or that"
+            f" of the axes {tuple(axes)}"
+        )
+    return lax.broadcast_in_dim(w, x.shape, tuple(axes))
+
+
+def _by_weight(x: Any, w: Any, share: Any, skip: bool) -> Any:
+    """The first element of each lane up to which lies a share of the weight."""
+    last = x.ndim - 1
+    nans = lax.ne(x, x)
+    if skip:
+        w = lax.select(nans, number(w, 0), w)
+    x, w = lax.sort((x, w), last, True, 1)
+    sums = lax.cumsum(w, last)
+    total = lax.slice_in_dim(sums, x.shape[last] - 1, x.shape[last], axis=last)
+    part = lax.div(sums, lax.broadcast_in_dim(total, sums.shape, tuple(range(x.ndim))))
+    wide = (*part.shape, share.shape[0])
+    part = lax.broadcast_in_dim(part, wide, tuple(range(x.ndim)))
+    share = lax.broadcast_in_dim(share, wide, (x.ndim,))
+    before = lax.bitwise_or(lax.lt(part, share), lax.eq(part, number(part, 0)))
+    place = lax.reduce_sum(lax.convert_element_type(before, np.int32), (last,))
+    place = lax.min(place, np.int32(x.shape[last] - 1))
+    result = _at(x, place)
+    if skip:
+        return result
+    missing = lax.reduce_or(nans, (last,))
+    missing = lax.broadcast_in_dim(missing, result.shape, tuple(range(last)))
+    return lax.select(missing, number(result, math.nan), result)
 
 
 def _both_floats(x: Value, q: Any, name: str) -> list[Any]:

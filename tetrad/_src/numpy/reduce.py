@@ -6,6 +6,7 @@ Each takes `axis` (None for all, an axis, or several), `keepdims`, and mostly `w
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
@@ -52,7 +53,12 @@ def masked(x: Value, where: Any, filler: Any, name: str) -> Any:
     """`x` with `filler` where `where` is false."""
     if where is None:
         return x
-    mask = as_bool(operand(where, name, "where"))
+    mask = operand(where, name, "where")
+    if aval_of(mask).kind != "b":
+        raise ValueError(
+            f"{name}: where must hold bools, got {aval_of(mask).long_name()}; write"
+            " where != 0"
+        )
     if not isinstance(mask, Value):
         return x if mask else lax.full(x.shape, filler)
     try:
@@ -76,9 +82,16 @@ def kept_axes(result: Any, shape: tuple[int, ...], axes: Axes, keepdims: bool) -
 def with_initial(result: Any, initial: Any, combine: Any, name: str) -> Any:
     if initial is None:
         return result
-    aval = aval_of(result)
-    start = to(operand(initial, name, "initial"), aval.dtype, False, name)
-    return combine(result, start)
+    return combine(result, _initial_in(aval_of(result).dtype, initial, name))
+
+
+def _initial_in(dtype: Any, initial: Any, name: str) -> Any:
+    start = operand(initial, name, "initial")
+    if aval_of(start).ndim:
+        raise ValueError(
+            f"{name}: initial must be a number, got {aval_of(start).long_name()}"
+        )
+    return to(start, dtype, False, name)
 
 
 def _need_numbers(kind: str) -> None:
@@ -285,7 +298,8 @@ def max(
 ) -> Value:
     """The largest element along `axis`, NaN if there is one.
 
-    ValueError for no elements, or `where` without `initial`.
+    Complex numbers are ordered by real part, then imaginary part. ValueError for no
+    elements, or `where` without `initial`.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.max(jnp.array([[1, 5], [4, 2]]), axis=0)
@@ -331,7 +345,7 @@ def _extreme(
             " where=…, initial=…)"
         )
     if x.aval.kind == "c":
-        return _complex_extreme(x, axes, keepdims, largest, name)
+        return _complex_extreme(x, axes, keepdims, initial, where, largest, name)
     limit = bottom if largest else top
     x = masked(x, where, limit(x.dtype), name)
     if initial is None:
@@ -347,11 +361,34 @@ def _extreme(
 
 
 def _complex_extreme(
-    x: Value, axes: Axes, keepdims: bool, largest: bool, name: str
+    x: Value, axes: Axes, keepdims: bool, initial: Any, where: Any, largest: bool, name: str
 ) -> Any:
-    raise NotImplementedError(
-        f"{name} of complex numbers: they have no order; take it of .real, or of jnp.abs"
-    )
+    """The extreme real part and, of the numbers that have it, imaginary part."""
+    fold = lax.reduce_max if largest else lax.reduce_min
+    real, imag = lax.real(x), lax.imag(x)
+    limit = (bottom if largest else top)(real.dtype)
+    real, imag = [masked(part, where, limit, name) for part in (real, imag)]
+    if initial is None:
+        check_not_empty(x, axes, name)
+    rest = others(x.ndim, axes)
+    if math.prod([x.shape[i] for i in axes]) == 0:
+        first = second = lax.full(tuple([x.shape[i] for i in rest]), limit)
+    else:
+        first = fold(real, axes)
+        equal = lax.eq(real, lax.broadcast_in_dim(first, x.shape, rest))
+        second = fold(lax.select(equal, imag, limit), axes)
+        undefined = lax.reduce_or(lax.bitwise_or(lax.ne(real, real), lax.ne(imag, imag)), axes)
+        nan = number(first, math.nan)
+        first, second = [lax.select(undefined, nan, part) for part in (first, second)]
+    if initial is not None:
+        start = _initial_in(x.dtype, initial, name)
+        parts = lax.real(start), lax.imag(start)
+        before = lax.lt if largest else lax.gt
+        tie = lax.bitwise_and(lax.eq(first, parts[0]), before(second, parts[1]))
+        better = lax.bitwise_or(before(first, parts[0]), tie)
+        first = lax.select(better, parts[0], first)
+        second = lax.select(better, parts[1], second)
+    return kept_axes(lax.complex(first, second), x.shape, axes, keepdims)
 
 
 def check_not_empty(x: Value, axes: Axes, name: str) -> None:
@@ -526,6 +563,7 @@ def _variance(
         )
     x = lax.convert_element_type(x, inside)
     axes = axes_argument(axis, x.ndim, name)
+    x = masked(x, where, number(x, 0), name)  # what is left out may be NaN
     if mean is None:
         center = averaged(x, axes, inside, None, True, where, name)
     else:
@@ -541,7 +579,7 @@ def _variance(
     total = summed(squares, axes, None, None, keepdims, None, where, name=name)
     count = _count(x, axes, where, real, keepdims, name)
     result = _over_freedom(total, count, ddof, real)
-    final = real if dtypes.kind(given) == "c" else given
+    final = real if dtype is None and dtypes.kind(given) == "c" else given
     return lax.convert_element_type(result, final)
 
 
@@ -591,7 +629,7 @@ def average(
 ) -> Any:
     """The weighted mean Σ w a / Σ w along `axis`; with `returned`, also Σ w.
 
-    `weights` has the shape of `a`, or that of the one axis. ValueError otherwise.
+    `weights` has the shape of `a`, or that of the axes in `axis`. ValueError otherwise.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.average(jnp.array([1., 4.]), weights=jnp.array([2., 1.]))
@@ -606,19 +644,16 @@ def average(
         sums = lax.full(result.shape, result.dtype.type(total))
         return (result, sums) if returned else result
     w = value(weights, name, "weights")
-    if w.shape != x.shape:
-        if axis is None or w.ndim != 1 or isinstance(axis, (tuple, list)):
-            raise ValueError(
-                f"{name}: weights {w.aval.long_name()} must have the shape of"
-                f" {x.aval.long_name()}, or be a vector along one axis"
-            )
-        along = axis_argument(axis, x.ndim, name)
-        if w.shape[0] != x.shape[along]:
-            raise ValueError(
-                f"{name}: {w.shape[0]} weights for the {x.shape[along]} elements of axis"
-                f" {along}"
-            )
-        w = lax.broadcast_in_dim(w, x.shape, (along,))
+    given = axis if isinstance(axis, (tuple, list)) else () if axis is None else (axis,)
+    along = [axis_argument(i, x.ndim, name) for i in given]
+    if w.shape != x.shape and w.shape != tuple([x.shape[i] for i in along]):
+        raise ValueError(
+            f"{name}: weights {w.aval.long_name()} must have the shape of"
+            f" {x.aval.long_name()}, or that of the axes {tuple(along)}"
+        )
+    if along and w.ndim == len(along):
+        order = sorted(builtins.range(w.ndim), key=along.__getitem__)
+        w = lax.broadcast_in_dim(lax.transpose(w, order), x.shape, sorted(along))
     x, w = promote(name, x, w)
     dtype = inexact(aval_of(x).dtype)
     x, w = [lax.convert_element_type(v, dtype) for v in (x, w)]

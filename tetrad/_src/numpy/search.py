@@ -16,7 +16,7 @@ from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.logic import as_bool
 from tetrad._src.numpy.promote import call, promote_dtypes, promote_floats, to
-from tetrad._src.util import errors
+from tetrad._src.util import dtypes, errors
 
 
 # ------------------------------------------------------------------------ true elements
@@ -284,10 +284,9 @@ def interp(
     gap = upper.get(mode="clip") - low
     base = AtIndex(heights, i - 1).get(mode="clip")
     rise = AtIndex(heights, i).get(mode="clip") - base
-    flat = lax.eq(gap, number(gap, 0))
-    slope = lax.select(
-        flat, number(gap, 0), (at - low) / lax.select(flat, number(gap, 1), gap)
-    )
+    # Where 1 / gap would overflow, knots count as one.
+    flat = lax.lt(lax.abs(gap), number(gap, 4 * float(dtypes.finfo(gap.dtype).tiny)))
+    slope = lax.select(flat, number(gap, 0), (at - low) / lax.select(flat, number(gap, 1), gap))
     result = base + slope * rise
     if period is not None:
         return result
@@ -403,7 +402,7 @@ def histogram(
     x = value(promote_floats(name, a)[0], name)
     w = lax.full(x.shape, x.dtype.type(1))
     if weights is not None:
-        x, w = [value(v, name) for v in promote_floats(name, x, weights)]
+        w = value(promote_floats(name, weights)[0], name)
     edges: Any = histogram_bin_edges(x, bins, range)
     x, w = [lax.reshape(v, (v.size,)) for v in (x, w)]
     count = edges.shape[0] - 1

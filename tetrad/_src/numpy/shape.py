@@ -20,7 +20,7 @@ from tetrad._src.numpy.convert import fresh_copy, operands, value
 from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, common_shape
-from tetrad._src.util import errors
+from tetrad._src.util import errors, frames
 
 
 def ndim(a: Any) -> int:
@@ -30,7 +30,7 @@ def ndim(a: Any) -> int:
     >>> jnp.ndim(jnp.ones((2, 3)))
     2
     """
-    return a.ndim if isinstance(a, Value) else np.ndim(a)
+    return a.ndim if isinstance(a, Value) else np.ndim(_no_list(a, "jnp.ndim"))
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -40,7 +40,16 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.ones((2, 3)))
     (2, 3)
     """
-    return a.shape if isinstance(a, Value) else np.shape(a)
+    return a.shape if isinstance(a, Value) else np.shape(_no_list(a, "jnp.shape"))
+
+
+def _no_list(a: Any, name: str) -> Any:
+    if isinstance(a, (list, tuple)):
+        frames.warn(
+            f"{name}: a {type(a).__name__} is no array; write jnp.array(…) or use NumPy",
+            DeprecationWarning,
+        )
+    return a
 
 
 def size(a: Any, axis: Any = None) -> int:
@@ -484,7 +493,7 @@ def _modulo(shift: Value, n: int) -> Any:
 
 
 def resize(a: Any, new_shape: Any) -> Value:
-    """The elements of `a`, repeated or cut off, in `new_shape`.
+    """The elements of `a`, repeated or cut off, in `new_shape`; zeros if `a` is empty.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.resize(jnp.arange(3), 5)
@@ -495,9 +504,7 @@ def resize(a: Any, new_shape: Any) -> Value:
     total = math.prod(extents)
     flat = lax.reshape(x, (x.size,))
     if x.size == 0:
-        if total:
-            raise ValueError("jnp.resize: an empty array cannot fill a shape")
-        return lax.reshape(flat, extents)
+        return lax.full(extents, x.dtype.type(0))
     copies = -(-total // x.size)
     if copies > 1:
         flat = lax.concatenate([flat] * copies, 0)

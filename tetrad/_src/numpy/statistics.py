@@ -11,11 +11,12 @@ import numpy as np
 from tetrad._src.core.bind import Value
 from tetrad._src.numpy import assemble, lax
 from tetrad._src.numpy.convert import describe, value
-from tetrad._src.numpy.dtype import int_dtype
+from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import promote_floats, to
 from tetrad._src.numpy.reduce import average, summed
 from tetrad._src.numpy.search import bincount, histogram_bin_edges, searchsorted
+from tetrad._src.util import dtypes
 
 
 def _observations(m: Any, y: Any, rowvar: bool, name: str) -> Any:
@@ -24,8 +25,9 @@ def _observations(m: Any, y: Any, rowvar: bool, name: str) -> Any:
     for x in xs:
         if x.ndim > 2:
             raise ValueError(f"{name} takes at most 2 axes, got {describe(x)}")
-        x = x if x.ndim == 2 else lax.reshape(x, (1, x.size))
-        if not rowvar and x.shape[0] != 1:
+        if x.ndim < 2:
+            x = lax.reshape(x, (1, x.size))
+        elif not rowvar:
             x = lax.transpose(x, (1, 0))
         rows.append(x)
     return rows[0] if len(rows) == 1 else assemble.joined(rows, 0, name)
@@ -39,6 +41,8 @@ def cov(
     ddof: int | None = None,
     fweights: Any = None,
     aweights: Any = None,
+    *,
+    dtype: Any = None,
 ) -> Value:
     """The covariance matrix of variables, one a row (`rowvar=False`: one a column).
 
@@ -49,8 +53,21 @@ def cov(
     >>> jnp.cov(jnp.array([1., 2., 3.]))
     Array(1., dtype=float32)
     """
-    name = "jnp.cov"
+    return _covariance(m, y, rowvar, bias, ddof, fweights, aweights, dtype, "jnp.cov")
+
+
+def _covariance(
+    m: Any, y: Any, rowvar: bool, bias: bool, ddof: int | None,
+    fweights: Any, aweights: Any, dtype: Any, name: str,
+) -> Any:
     x = _observations(m, y, rowvar, name)
+    if dtype is not None:
+        found = dtype_argument(dtype, name)
+        if dtypes.kind(found) not in "fc":
+            raise ValueError(f"{name}: dtype must be a float or complex dtype, got {found.name}")
+        x = lax.convert_element_type(x, found)
+    if x.shape[0] == 0:
+        return lax.full((0, 0), x.dtype.type(0))
     if ddof is None:
         ddof = 0 if bias else 1
     weights: Any = None
@@ -86,9 +103,11 @@ def cov(
         )
         divisor = total - ddof * squares / total
     offset = x - center[:, None]
-    weighted = offset if weights is None else offset * weights
+    weighted = offset if weights is None else offset * weights[None, :]
     other = lax.conj(offset) if x.aval.kind == "c" else offset
     product = lax.dot_general(weighted, other, (((1,), (1,)), ((), ())))
+    if not isinstance(divisor, Value) and not divisor > 0:
+        divisor = math.nan
     result = product / divisor
     gone = [i for i, n in enumerate(result.shape) if n == 1]
     return lax.squeeze(result, gone)
@@ -102,7 +121,7 @@ def _real_dtype(x: Value) -> Any:
     )
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Value:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Value:
     """The correlation matrix R[i, j] = C[i, j] / √(C[i, i] C[j, j]): see `cov`.
 
     >>> import tetrad.numpy as jnp
@@ -110,7 +129,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Value:
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    c = cov(x, y, rowvar)
+    c = _covariance(x, y, rowvar, False, None, None, None, dtype, "jnp.corrcoef")
     if not c.ndim:
         return c / c  # type: ignore[no-any-return, operator]
     n = c.shape[0]

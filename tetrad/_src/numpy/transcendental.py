@@ -9,8 +9,9 @@ import numpy as np
 
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import lax
+from tetrad._src.numpy.convert import operand
 from tetrad._src.numpy.elementwise import number, zero_like
-from tetrad._src.numpy.promote import inexact, promote_inexact
+from tetrad._src.numpy.promote import inexact, promote, promote_inexact, to
 from tetrad._src.numpy.ufunc import Binary, Unary
 from tetrad._src.util import dtypes
 
@@ -159,7 +160,12 @@ rad2deg = degrees = _floating(
 def _sinc(x: Any) -> Any:
     at_zero = lax.eq(x, zero_like(x))
     angle = lax.mul(number(x, math.pi), lax.select(at_zero, number(x, 1), x))
-    return lax.select(at_zero, number(x, 1), lax.div(lax.sin(angle), angle))
+    # At 0 the Taylor polynomial, for the sake of derivatives.
+    square = lax.square(lax.mul(number(x, math.pi), x))
+    series = number(x, 1)
+    for factor in (-1 / 72, -1 / 42, -1 / 20, -1 / 6):
+        series = lax.add(number(x, 1), lax.mul(lax.mul(square, number(x, factor)), series))
+    return lax.select(at_zero, series, lax.div(lax.sin(angle), angle))
 
 
 sinc = _floating(
@@ -325,10 +331,10 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     Array([ 4., 12.], dtype=float32)
     """
     if aval_of(x2).kind not in "iu":
-        raise TypeError(
-            f"jnp.ldexp: x2 must hold integers, got {aval_of(x2).long_name()}"
-        )
-    x, y = promote_inexact("jnp.ldexp", x1, x2)
+        raise TypeError(f"jnp.ldexp: x2 must hold integers, got {aval_of(x2).long_name()}")
+    (x,) = promote_inexact("jnp.ldexp", x1)
+    y = to(operand(x2, "jnp.ldexp"), aval_of(x).dtype, False, "jnp.ldexp")
+    x, y = promote("jnp.ldexp", x, y)
     # In three steps, so that no factor overflows where the result does not.
     third = lax.floor(lax.div(y, number(y, 3)))
     last = lax.sub(y, lax.mul(third, number(y, 2)))

@@ -386,7 +386,7 @@ def unknown(x: Any, y: Any, name: str) -> Any:
     is one of Python's own containers. Those equal no array.
     """
     other = y if isinstance(x, Value) else x
-    if not isinstance(other, _CONTAINERS) or name in ("x == y", "x != y"):
+    if type(other) not in _CONTAINERS or name in ("x == y", "x != y"):
         return NotImplemented
     names = operand_names(name, 2)
     side = names[0] if other is x else names[1]

@@ -20,6 +20,7 @@ from tetrad._src.ops.convert import canonical, convert_element_type
 from tetrad._src.ops.families import Operand, check_operand
 from tetrad._src.ops.shape import ints, moveaxis, transpose, up
 from tetrad._src.util import dtypes
+from tetrad._src.util.config import numpy_dtype_promotion
 
 Axes = tuple[int, ...]
 
@@ -298,7 +299,8 @@ def dot_general(
     dims = DotDimensions(((axes[0], axes[1]), (axes[2], axes[3])))
     left, right = aval_of(lhs), aval_of(rhs)
     if left.dtype != right.dtype:
-        dtype = dtypes.promote_types(left.dtype, right.dtype)
+        with numpy_dtype_promotion("standard"):  # mixed products are meant, if written
+            dtype = dtypes.promote_types(left.dtype, right.dtype)
         lhs = convert_element_type(lhs, dtype)
         rhs = convert_element_type(rhs, dtype)
     preferred = preferred_element_type

@@ -69,3 +69,13 @@ def convert_element_type(
 
 
 convert_element_type.__doc__ = ConvertElementType.__doc__
+
+
+def dtype(x: Any) -> Any:
+    """The dtype of an array or number, as wide as 64-bit types allow now.
+
+    >>> from tetrad import lax
+    >>> lax.dtype(1.5)
+    dtype('float32')
+    """
+    return aval_of(check_operand(x, "dtype")).dtype

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.op import Op, Whole
 from tetrad._src.ops.families import Unary, check_operand
 from tetrad._src.ops.functions import unary
 from tetrad._src.util import tree
@@ -47,6 +49,48 @@ class StopGradient(Unary):
 
     def expand(self, x: Any) -> Any:
         return x
+
+
+class OptimizationBarrier(Op):
+    """Its operands, computed before anything that uses the results; all are needed.
+
+    Compilers do not move work across it, nor find it twice.
+    """
+
+    name = "optimization_barrier"
+    multiple = True
+    linear = "all"
+    aligned = False
+
+    def type(self, *avals: Aval) -> tuple[Aval, ...]:
+        return avals
+
+    def transpose(self, cts: Any, *args: Any) -> list[Any]:
+        live = iter(self(*[ct for ct in cts if ct is not None]))
+        return [None if ct is None else next(live) for ct in cts]
+
+    def batch(self, axis: Any, mapped: Any, *args: Any) -> list[Any]:
+        outs = self(*args)
+        return [out if m else Whole(out) for out, m in zip(outs, mapped)]
+
+    def expand(self, *args: Any) -> list[Any]:
+        return list(args)
+
+    def hlo(self, emit: Any, *operands: Any) -> Any:
+        avals = [x.aval for x in operands]
+        return emit("stablehlo.optimization_barrier", *operands, result=avals)
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """The arrays in `operand` (a pytree), which compilers compute before what follows.
+
+    >>> from tetrad import lax
+    >>> lax.optimization_barrier((1.0, 2))
+    (Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True))
+    """
+    leaves, treedef = tree.flatten(operand)
+    leaves = [check_operand(leaf, "optimization_barrier", i) for i, leaf in enumerate(leaves)]
+    return treedef.unflatten(OptimizationBarrier()(*leaves) if leaves else [])
 
 
 copy = unary(Copy)

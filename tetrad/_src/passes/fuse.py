@@ -50,7 +50,7 @@ from tetrad._src.passes.ir import (
     Write,
     is_wide,
 )
-from tetrad._src.passes.trees import ROWS, collapses, tree
+from tetrad._src.passes.trees import ROWS, collapses, crosses, tree
 
 STREAMS = 24  # reads and writes of one large kernel
 LONG = 1000.0  # instructions of one kernel
@@ -268,7 +268,12 @@ class _Placer(FlowPlacer):
         axes: Shape | None,
         inner: Shape,
     ) -> bool:
-        """Whether all reads together can be walked as the reductions want."""
+        """Whether all reads and writes can be walked as the reductions want."""
+        if axes is None:
+            if kernel.axes is not None and crosses(space, kernel.axes):
+                return False
+        elif kernel.writes and crosses(space, axes):
+            return False
         joins = len(inner) > 1 and not kernel.flat
         if joins and not all(collapses(s, space, inner) for s in kernel.walks):
             return False

@@ -114,6 +114,17 @@ def _rows(
     )
 
 
+def crosses(space: tuple[int, ...], axes: tuple[int, ...]) -> bool:
+    """Whether vectors run along folded axes in front of kept ones.
+
+    What is written for each element would be scattered.
+    """
+    form = tree(space, axes)
+    if form.kind is not ROWS or not form.inner or not form.kept:
+        return False
+    return max(form.kept) > max(form.inner)
+
+
 def _columns(
     space: tuple[int, ...], kept: list[int], folded: list[int], outputs: int
 ) -> Tree:

@@ -1,0 +1,271 @@
+"""Details of NumPy's functions that a plain comparison of values overlooks.
+
+NumPy itself is the judge where it has the function; a derivative is judged by
+the formula, worked out by hand.
+"""
+
+import array
+
+import numpy as np
+import pytest
+
+import tetrad as jax
+import tetrad.numpy as jnp
+from tetrad import lax
+
+Z = np.array([1 + 2j, 1 - 3j, 0 + 9j, -1 + 0j], "complex64")
+
+
+def same(got, want, **tolerance):
+    want = np.asarray(want)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, **tolerance)
+
+
+# ---------------------------------------------------------------------------- reductions
+
+
+def test_complex_numbers_are_ordered_by_their_real_part_first():
+    assert complex(jnp.max(Z)) == complex(np.max(Z))
+    assert complex(jnp.min(Z)) == complex(np.min(Z))
+
+
+def test_a_reduction_takes_only_bools_for_where_and_a_scalar_for_initial():
+    x = jnp.arange(4.0)
+    with pytest.raises((TypeError, ValueError)):
+        jnp.sum(x, where=jnp.ones(4))
+    with pytest.raises((TypeError, ValueError)):
+        jnp.sum(x, initial=jnp.ones(4))
+
+
+def test_the_derivative_of_nanstd_is_finite_beside_nans():
+    x = jnp.array([1.0, jnp.nan, 3.0])
+    same(jax.grad(lambda x: jnp.nanstd(x))(x), [-0.5, 0.0, 0.5])
+
+
+def test_variances_have_the_dtype_that_was_asked_for():
+    x = jnp.arange(4)
+    assert jnp.var(x).dtype == np.float32
+    assert jnp.var(x, dtype="float16").dtype == np.float16
+    assert jnp.std(jnp.asarray(Z)).dtype == np.float32
+
+
+def test_an_average_takes_weights_of_some_of_the_axes():
+    x = np.arange(24.0, dtype="float32").reshape(2, 3, 4)
+    w = np.arange(1.0, 7.0, dtype="float32").reshape(2, 3)
+    same(jnp.average(x, axis=(0, 1), weights=w), np.average(x, axis=(0, 1), weights=w))
+
+
+def test_quantiles_with_weights():
+    x, w = np.array([3.0, 1.0, 2.0], "float32"), np.array([1.0, 5.0, 1.0], "float32")
+    got = jnp.quantile(x, jnp.array([0.5, 0.9]), weights=w, method="inverted_cdf")
+    same(got, np.quantile(x, [0.5, 0.9], weights=w, method="inverted_cdf"))
+
+
+def test_cumulative_sums_of_bools():
+    x = np.array([0, 2, 0, 3])
+    assert jnp.cumsum(x, dtype=bool).tolist() == np.cumsum(x, dtype=bool).tolist()
+
+
+def test_covariances_of_nothing_and_of_one_variable():
+    x = np.array([1.0, 2.0, 4.0], "float32")
+    same(jnp.cov(x), np.cov(x))
+    same(jnp.cov(x[None]), np.cov(x[None]))
+    same(jnp.corrcoef(x), np.corrcoef(x))
+    assert jnp.cov(x.astype("float16")).dtype == np.float16
+
+
+# ------------------------------------------------------------------------------ creation
+
+
+def test_bounds_of_triangles_may_be_traced():
+    x = jnp.arange(9.0).reshape(3, 3)
+    for k in (-1, 0, 2):
+        same(jax.jit(lambda k: jnp.tril(x, k))(k), np.tril(x, k))
+        same(jax.jit(lambda k: jnp.triu(x, k))(k), np.triu(x, k))
+        same(jax.jit(lambda k: jnp.eye(3, k=k))(k), np.eye(3, k=k))
+        same(jax.jit(lambda k: jnp.tri(3, k=k))(k), np.tri(3, k=k))
+
+
+def test_grids_of_open_slices_and_directives():
+    assert jnp.mgrid[()].shape == np.mgrid[()].shape
+    same(jnp.mgrid[0:3], np.mgrid[0:3])
+    same(jnp.r_["r", 1, 2, 3], [[1, 2, 3]])
+    same(jnp.r_["c", 1, 2, 3], [[1], [2], [3]])
+    same(jnp.c_[jnp.arange(3), jnp.ones(3)], np.c_[np.arange(3), np.ones(3)])
+
+
+def test_a_geomspace_between_arrays():
+    a, b = np.array([1.0, 2.0]), np.array([1000.0, 16.0])
+    same(jnp.geomspace(a, b, 4), np.geomspace(a, b, 4))
+    same(jnp.geomspace(a, b, 4, axis=1), np.geomspace(a, b, 4, axis=1))
+
+
+def test_arange_refuses_complex_steps():
+    with pytest.raises(ValueError, match="complex|real"):
+        jnp.arange(3j)
+
+
+def test_likes_of_shapes_without_values():
+    like = jax.ShapeDtypeStruct((2, 3), "int32")
+    for function in (jnp.zeros_like, jnp.ones_like, jnp.empty_like):
+        assert (function(like).shape, function(like).dtype) == ((2, 3), np.int32)
+    assert jnp.full_like(like, 7).tolist() == [[7] * 3] * 2
+
+
+def test_arrays_from_buffers():
+    x = jnp.array(array.array("i", [1, 2, 3]))
+    assert (x.dtype, x.tolist()) == (np.int32, [1, 2, 3])
+    assert jnp.asarray(memoryview(b"ab")).dtype == np.uint8
+
+
+# ------------------------------------------------------------------------- editing, order
+
+
+def test_indices_of_edits_may_be_traced():
+    x = np.arange(5)
+    for i in (0, 3, -1):
+        same(jax.jit(lambda i: jnp.insert(x, i, 9))(i), np.insert(x, i, 9))
+        same(jax.jit(lambda i: jnp.delete(x, i))(i), np.delete(x, i))
+
+
+def test_zeros_are_trimmed_along_any_axes():
+    x = np.zeros((4, 5), "int32")
+    x[1, 1:3] = 1
+    same(jnp.trim_zeros(x), np.trim_zeros(x))
+    same(jnp.trim_zeros(x, axis=1), np.trim_zeros(x, axis=1))
+    same(jnp.trim_zeros(x, "b"), np.trim_zeros(x, "b"))
+
+
+def test_padding_by_a_function_and_by_medians():
+    x = np.arange(12.0, dtype="float32").reshape(3, 4)
+
+    def fill(row, width, axis, options):
+        return jnp.asarray(row).at[: width[0]].set(options["value"])
+
+    def fill_numpy(row, width, axis, options):
+        row[: width[0]] = options["value"]
+
+    same(
+        jnp.pad(x, ((1, 0), (2, 0)), fill, value=7),
+        np.pad(x, ((1, 0), (2, 0)), fill_numpy, value=7),
+    )
+    same(jnp.pad(x, 1, "median"), np.pad(x, 1, "median"))
+    same(jnp.pad(x, 2, "median", stat_length=2), np.pad(x, 2, "median", stat_length=2))
+
+
+def test_take_along_axis_may_count_from_the_front_only():
+    x, i = jnp.arange(4.0), jnp.array([1, 3])
+    same(jnp.take_along_axis(x, i, 0, wrap_negative_indices=False), [1, 3])
+    same(jnp.take_along_axis(x, i, 0, mode="one_hot"), [1, 3])
+
+
+def test_argsort_keeps_its_dtype():
+    assert jnp.argsort(jnp.array([3.0, 1.0])).dtype == np.int32
+
+
+def test_histograms_have_as_many_weights_as_numbers():
+    with pytest.raises(ValueError):
+        jnp.histogram(jnp.arange(4.0), weights=jnp.ones(3))
+
+
+def test_raveled_indices():
+    want = np.ravel_multi_index(([1, 0], [2, 1]), (3, 4))
+    rows, columns = jnp.array([1, 0]), jnp.array([2, 1])
+    assert jnp.ravel_multi_index((rows, columns), (3, 4)).tolist() == want.tolist()
+    assert [x.tolist() for x in jnp.unravel_index(jnp.array([6, 1]), (3, 4))] == [
+        [1, 0],
+        [2, 1],
+    ]
+
+
+# --------------------------------------------------------------------------- mathematics
+
+
+def test_derivatives_of_sinc_at_zero():
+    f = jnp.sinc
+    for want in (0.0, -(np.pi**2) / 3, 0.0, np.pi**4 / 5):
+        f = jax.grad(f)
+        same(f(0.0), want, atol=1e-5)
+
+
+def test_the_derivative_of_a_mantissa_is_its_scale():
+    same(jax.grad(lambda x: jnp.frexp(x)[0])(6.0), 1 / 8)
+
+
+def test_interpolation_between_points_that_are_very_close():
+    got = jnp.interp(
+        0.5, jnp.array([0.0, 0.5, 0.5 + 1e-40, 1.0]), jnp.array([0.0, 1.0, 1.0, 2.0])
+    )
+    same(got, 1.0)
+
+
+def test_rounding_to_more_decimals_than_a_float_has():
+    for decimals, want in ((60, 1.5), (-60, 0.0), (38, 1.5)):
+        same(jnp.round(jnp.float32(1.5), decimals), want)
+    same(jnp.round(jnp.float16(1.5), 60), 1.5)
+
+
+def test_a_trapezoid_takes_a_step_per_interval():
+    y = np.array([1.0, 2.0, 4.0], "float32")
+    same(jnp.trapezoid(y, dx=jnp.array([1.0, 3.0])), 1.5 + 9.0)
+
+
+def test_ldexp_wants_whole_exponents():
+    with pytest.raises((TypeError, ValueError)):
+        jnp.ldexp(jnp.float32(1.0), jnp.float32(2.0))
+
+
+# ------------------------------------------------------------------------------- methods
+
+
+def test_casts_to_real_warn():
+    with pytest.warns((DeprecationWarning, np.exceptions.ComplexWarning)):
+        x = jnp.asarray(Z).astype("float32")
+    assert x.tolist() == Z.real.tolist()
+
+
+def test_bytes_are_swapped():
+    x = np.array([1, 256], "int32")
+    assert jnp.asarray(x).byteswap().tolist() == x.byteswap().tolist()
+
+
+def test_operators_leave_subclasses_that_contain_arrays_alone():
+    class Boxed(list):
+        def __radd__(self, other):
+            return "boxed"
+
+    assert (jnp.ones(2) + Boxed()) == "boxed"
+
+
+# -------------------------------------------------------------------------- lax, dtypes
+
+
+def test_a_barrier_is_the_identity_with_its_derivative_and_its_place():
+    x = jnp.arange(3.0)
+    a, b = lax.optimization_barrier((x, {"y": 2.0}))
+    assert (a.tolist(), float(b["y"])) == ([0, 1, 2], 2)
+    assert lax.optimization_barrier(()) == ()
+    f = lambda x: (lax.optimization_barrier((x * x, x))[0]).sum()
+    assert jax.grad(f)(x).tolist() == [0, 2, 4]
+    assert jax.vmap(lambda x: lax.optimization_barrier((x, 1.0)))(x)[1].tolist() == [
+        1,
+        1,
+        1,
+    ]
+    assert "optimization_barrier" in jax.jit(f).lower(x).as_text()
+    assert "optimization_barrier" in str(jax.make_jaxpr(f)(x))
+
+
+def test_products_of_two_dtypes_are_meant_even_where_promotion_is_strict():
+    with jax.numpy_dtype_promotion("strict"):
+        out = lax.dot(jnp.ones(2, "float16"), jnp.ones(2, "float32"))
+    assert out.dtype == np.float32
+
+
+def test_lax_tells_dtypes():
+    assert lax.dtype(1.5) == np.float32
+    assert lax.dtype(np.float64(1.5)) == np.float32
+    assert jax.dtypes.itemsize_bits("float16") == 16
+    with pytest.raises(jax.dtypes.TypePromotionError):
+        jax.dtypes.result_type(jax.random.key(0).dtype, "float32")
