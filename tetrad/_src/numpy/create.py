@@ -131,9 +131,7 @@ def spread(x: Any, shape: tuple[int, ...], name: str) -> Any:
     return lax.full(shape, x)
 
 
-def _like(
-    a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any
-) -> Value:
+def _like(a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any) -> Value:
     aval = _type_of(a, name)
     extents = aval.shape if shape is None else shape_argument(shape, name)
     if aval.kind == "K" and dtype is None:
@@ -455,7 +453,9 @@ def geomspace(
     (3,)
     """
     low, high = promote_inexact("jnp.geomspace", start, stop)
-    along = axis_argument(axis, 1 + max(aval_of(v).ndim for v in (low, high)), "jnp.geomspace")
+    along = axis_argument(
+        axis, 1 + max(aval_of(v).ndim for v in (low, high)), "jnp.geomspace"
+    )
     sign = lax.sign(low) if isinstance(low, Value) else number(low, np.sign(low))
     exponents = linspace(
         lax.log(lax.div(low, sign)),
@@ -469,8 +469,10 @@ def geomspace(
         axes = [i for i in range(exponents.ndim) if i != along]
         sign = lax.broadcast_in_dim(sign, exponents.shape, axes)
     out = lax.mul(lax.exp(exponents), sign)
-    return out if dtype is None else lax.convert_element_type(
-        out, dtype_argument(dtype, "jnp.geomspace")
+    return (
+        out
+        if dtype is None
+        else lax.convert_element_type(out, dtype_argument(dtype, "jnp.geomspace"))
     )
 
 
@@ -532,7 +534,9 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
 def _triangle(m: Any, k: int, name: str, keep: Callable[[Any, Any], Any]) -> Value:
     x = value(m, name, "m")
     if x.ndim < 2:
-        raise ValueError(f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}")
+        raise ValueError(
+            f"{name} needs an array of at least 2 axes, got {x.aval.long_name()}"
+        )
     rows, columns = _rows_and_columns(x.shape[-2:], k, name)
     mask = broadcast(keep(rows, columns), x.shape)
     return lax.select(mask, x, number(x, 0))

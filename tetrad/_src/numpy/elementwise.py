@@ -512,7 +512,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     no_out("jnp.round", out)
     x = operand(a, "jnp.round", "a")
     decimals = static_int(decimals, "jnp.round", "decimals")
-    decimals = builtins.max(-400, builtins.min(decimals, 400))  # more than any float has
+    decimals = builtins.max(
+        -400, builtins.min(decimals, 400)
+    )  # more than any float has
     if kind_of(x) in "iub":
         if decimals < 0:
             raise NotImplementedError(

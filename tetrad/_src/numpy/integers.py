@@ -154,7 +154,9 @@ def frexp(x: Any, /) -> tuple[Value, Value]:
         lax.shift_right_logical(bits, integer.type(fraction)), integer.type(mask)
     )
     # A power of two brings the mantissa into [2, 4): exact, and it has a derivative.
-    power = lax.shift_left(lax.sub(integer.type(mask), exponent), integer.type(fraction))
+    power = lax.shift_left(
+        lax.sub(integer.type(mask), exponent), integer.type(fraction)
+    )
     power = lax.bitcast_convert_type(power, v.dtype)
     mantissa = lax.mul(lax.mul(scaled, power), number(v, 0.25))
     shift = lax.select(tiny, integer.type(bias + fraction + 2), integer.type(bias))

@@ -215,7 +215,9 @@ def nanquantile(
     Array(2., dtype=float32)
     """
     method = interpolation or method
-    return _quantile(a, q, axis, out, method, keepdims, True, "jnp.nanquantile", weights)
+    return _quantile(
+        a, q, axis, out, method, keepdims, True, "jnp.nanquantile", weights
+    )
 
 
 def percentile(
@@ -304,8 +306,15 @@ def nanmedian(
 
 
 def _quantile(
-    a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, skip: bool,
-    name: str, weights: Any = None,
+    a: Any,
+    q: Any,
+    axis: Any,
+    out: Any,
+    method: str,
+    keepdims: bool,
+    skip: bool,
+    name: str,
+    weights: Any = None,
 ) -> Any:
     no_out(name, out)
     if (weights is None) != (method != "inverted_cdf"):

@@ -30,7 +30,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     name = "jnp.pad"
     x = value(array, name, "array")
     widths = _pairs(pad_width, x.ndim, name, "pad_width")
-    widths = [tuple([static_int(w, name, "pad_width") for w in pair]) for pair in widths]
+    widths = [
+        tuple([static_int(w, name, "pad_width") for w in pair]) for pair in widths
+    ]
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError(f"{name}: pad_width must not be negative, got {pad_width}")
     if mode == "constant":
@@ -74,9 +76,13 @@ def _pairs(given: Any, ndim: int, name: str, argument: str) -> list[Any]:
     items = list(given)
     if len(items) == 1 and not isinstance(items[0], (list, tuple, np.ndarray)):
         return [(items[0], items[0])] * ndim
-    if len(items) == 2 and not any(isinstance(i, (list, tuple, np.ndarray)) for i in items):
+    if len(items) == 2 and not any(
+        isinstance(i, (list, tuple, np.ndarray)) for i in items
+    ):
         return [tuple(items)] * ndim
-    pairs = [tuple(i) if isinstance(i, (list, tuple, np.ndarray)) else (i, i) for i in items]
+    pairs = [
+        tuple(i) if isinstance(i, (list, tuple, np.ndarray)) else (i, i) for i in items
+    ]
     pairs = [p * 2 if len(p) == 1 else p for p in pairs]
     if len(pairs) == 1:
         pairs *= ndim
@@ -134,8 +140,10 @@ def _pad_edge(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
     _need_elements(x, axis, "edge")
     n = x.shape[axis]
     return _around(
-        _stretched(_part(x, axis, 0, 1), axis, before), x,
-        _stretched(_part(x, axis, n - 1, n), axis, after), axis,
+        _stretched(_part(x, axis, 0, 1), axis, before),
+        x,
+        _stretched(_part(x, axis, n - 1, n), axis, after),
+        axis,
     )
 
 
@@ -236,7 +244,9 @@ def _ramp(edge: Any, end: Any, axis: int, width: int) -> Any:
 
 def _pad_with(reduction: Any, mode: str) -> Any:
     def padder(x: Any, axis: int, before: int, after: int, options: Any) -> Any:
-        lengths = _pairs(options.pop("stat_length", None), x.ndim, "jnp.pad", "stat_length")
+        lengths = _pairs(
+            options.pop("stat_length", None), x.ndim, "jnp.pad", "stat_length"
+        )
         _no_more(options, mode)
         _need_elements(x, axis, mode)
         n = x.shape[axis]

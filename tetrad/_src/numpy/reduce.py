@@ -361,7 +361,13 @@ def _extreme(
 
 
 def _complex_extreme(
-    x: Value, axes: Axes, keepdims: bool, initial: Any, where: Any, largest: bool, name: str
+    x: Value,
+    axes: Axes,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    largest: bool,
+    name: str,
 ) -> Any:
     """The extreme real part and, of the numbers that have it, imaginary part."""
     fold = lax.reduce_max if largest else lax.reduce_min
@@ -377,7 +383,9 @@ def _complex_extreme(
         first = fold(real, axes)
         equal = lax.eq(real, lax.broadcast_in_dim(first, x.shape, rest))
         second = fold(lax.select(equal, imag, limit), axes)
-        undefined = lax.reduce_or(lax.bitwise_or(lax.ne(real, real), lax.ne(imag, imag)), axes)
+        undefined = lax.reduce_or(
+            lax.bitwise_or(lax.ne(real, real), lax.ne(imag, imag)), axes
+        )
         nan = number(first, math.nan)
         first, second = [lax.select(undefined, nan, part) for part in (first, second)]
     if initial is not None:

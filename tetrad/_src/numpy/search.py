@@ -286,7 +286,9 @@ def interp(
     rise = AtIndex(heights, i).get(mode="clip") - base
     # Where 1 / gap would overflow, knots count as one.
     flat = lax.lt(lax.abs(gap), number(gap, 4 * float(dtypes.finfo(gap.dtype).tiny)))
-    slope = lax.select(flat, number(gap, 0), (at - low) / lax.select(flat, number(gap, 1), gap))
+    slope = lax.select(
+        flat, number(gap, 0), (at - low) / lax.select(flat, number(gap, 1), gap)
+    )
     result = base + slope * rise
     if period is not None:
         return result

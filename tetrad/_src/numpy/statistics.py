@@ -57,14 +57,23 @@ def cov(
 
 
 def _covariance(
-    m: Any, y: Any, rowvar: bool, bias: bool, ddof: int | None,
-    fweights: Any, aweights: Any, dtype: Any, name: str,
+    m: Any,
+    y: Any,
+    rowvar: bool,
+    bias: bool,
+    ddof: int | None,
+    fweights: Any,
+    aweights: Any,
+    dtype: Any,
+    name: str,
 ) -> Any:
     x = _observations(m, y, rowvar, name)
     if dtype is not None:
         found = dtype_argument(dtype, name)
         if dtypes.kind(found) not in "fc":
-            raise ValueError(f"{name}: dtype must be a float or complex dtype, got {found.name}")
+            raise ValueError(
+                f"{name}: dtype must be a float or complex dtype, got {found.name}"
+            )
         x = lax.convert_element_type(x, found)
     if x.shape[0] == 0:
         return lax.full((0, 0), x.dtype.type(0))

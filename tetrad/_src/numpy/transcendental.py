@@ -164,7 +164,9 @@ def _sinc(x: Any) -> Any:
     square = lax.square(lax.mul(number(x, math.pi), x))
     series = number(x, 1)
     for factor in (-1 / 72, -1 / 42, -1 / 20, -1 / 6):
-        series = lax.add(number(x, 1), lax.mul(lax.mul(square, number(x, factor)), series))
+        series = lax.add(
+            number(x, 1), lax.mul(lax.mul(square, number(x, factor)), series)
+        )
     return lax.select(at_zero, series, lax.div(lax.sin(angle), angle))
 
 
@@ -331,7 +333,9 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     Array([ 4., 12.], dtype=float32)
     """
     if aval_of(x2).kind not in "iu":
-        raise TypeError(f"jnp.ldexp: x2 must hold integers, got {aval_of(x2).long_name()}")
+        raise TypeError(
+            f"jnp.ldexp: x2 must hold integers, got {aval_of(x2).long_name()}"
+        )
     (x,) = promote_inexact("jnp.ldexp", x1)
     y = to(operand(x2, "jnp.ldexp"), aval_of(x).dtype, False, "jnp.ldexp")
     x, y = promote("jnp.ldexp", x, y)

@@ -89,7 +89,9 @@ def optimization_barrier(operand: Any) -> Any:
     (Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True))
     """
     leaves, treedef = tree.flatten(operand)
-    leaves = [check_operand(leaf, "optimization_barrier", i) for i, leaf in enumerate(leaves)]
+    leaves = [
+        check_operand(leaf, "optimization_barrier", i) for i, leaf in enumerate(leaves)
+    ]
     return treedef.unflatten(OptimizationBarrier()(*leaves) if leaves else [])
 
 
