@@ -73,3 +73,95 @@ def test_choices_that_this_library_does_not_have_are_accepted():
         for value in (True, False):
             jax.config.update(name, value)
         jax.config.update(name, name == "jax_pprint_use_color")
+
+
+# -------------------------------------------------------------------------------- leaks
+
+
+LEAKS = [
+    ("jit", lambda f: jax.jit(f)(1.0)),
+    ("vmap", lambda f: jax.vmap(f)(jnp.ones(3))),
+    ("grad", lambda f: jax.grad(f)(1.0)),
+    ("jvp", lambda f: jax.jvp(f, (1.0,), (1.0,))),
+    ("scan", lambda f: jax.lax.scan(lambda c, x: (f(c), x), 1.0, jnp.ones(3))),
+]
+
+
+@pytest.mark.parametrize("name, transform", LEAKS)
+def test_values_that_outlive_their_transformation_are_found(name, transform):
+    def leaky(x):
+        kept.append(x)
+        return jnp.sin(x)
+
+    kept = []
+    transform(leaky)
+    del kept[:]
+    with jax.checking_leaks(), pytest.raises(
+        jax.errors.UnexpectedTracerError, match=r"Leaked trace: .*kept\[0\]"
+    ):
+        transform(lambda x: leaky(x))
+
+
+def test_nothing_leaks_where_nothing_is_kept():
+    @jax.custom_jvp
+    def f(x):
+        return jnp.sin(x)
+
+    f.defjvp(lambda p, t: (f(*p), t[0]))
+    x = jnp.ones(3)
+    with jax.check_tracer_leaks():
+        for _, transform in LEAKS:
+            transform(lambda x: f(jax.nn.relu(x)))
+        jax.hessian(jax.jit(jnp.sin))(1.0)
+        jax.jit(lambda x: jax.vjp(jax.checkpoint(jnp.sin), x))(x)
+        jax.vmap(jax.grad(lambda x: jax.lax.cond(x > 0, f, jnp.cos, x)))(x)
+        jax.lax.while_loop(lambda c: c < 3, lambda c: c + 1, 0)
+
+
+# ------------------------------------------------------------------------------ logging
+
+
+def test_traces_and_compilations_are_logged_if_asked_for(caplog):
+    @jax.jit
+    def doubled(x):
+        return x * 2
+
+    doubled(jnp.ones(2))
+    assert not caplog.records
+    with jax.log_compiles():
+        doubled(jnp.arange(8)).block_until_ready()
+    text = caplog.text
+    assert "WARNING" in text and "Finished tracing doubled for jit in" in text
+    assert "Finished compilation of 2 operations for" in text
+    caplog.clear()
+    with caplog.at_level("DEBUG"):
+        doubled(jnp.arange(9))
+    assert "DEBUG" in caplog.text and "Finished tracing doubled" in caplog.text
+
+
+def test_reasons_of_traces_are_logged_if_asked_for(caplog):
+    @jax.jit
+    def f(x):
+        return x
+
+    with jax.explain_cache_misses():
+        f(jnp.float32(1))
+        f(jnp.float32(2))
+        f(jnp.int32(2))
+        with jax.numpy_rank_promotion("warn"):
+            f(jnp.int32(2))
+        for _ in range(2):
+            jax.jit(lambda x: 2 * x)(3)
+    texts = [record.getMessage() for record in caplog.records]
+    assert len(texts) == 5
+    assert all(t.startswith("TRACING CACHE MISS at ") for t in texts)
+    assert "test_settings.py" in texts[0] and texts[0].endswith("`f`: first call")
+    assert texts[1].endswith("argument `x` was float32[], now int32[]")
+    assert texts[2].endswith("jax_numpy_rank_promotion was 'allow', now 'warn'")
+    assert texts[3].endswith("first call")
+    assert "another function defined on the same line" in texts[4]
+    caplog.clear()
+    with jax.explain_cache_misses():
+        for i in range(2):
+            jnp.sin(jnp.arange(i + 1, dtype=np.float32))
+    assert not caplog.records

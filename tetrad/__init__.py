@@ -67,6 +67,7 @@ from tetrad._src.api.transforms import vmap as vmap
 from tetrad._src.runtime.array import Array as Array
 from tetrad._src.runtime.device import Device as Device
 from tetrad._src.util.config import check_tracer_leaks as check_tracer_leaks
+from tetrad._src.util.config import checking_leaks as checking_leaks
 from tetrad._src.util.config import config as config
 from tetrad._src.util.config import debug_infs as debug_infs
 from tetrad._src.util.config import debug_key_reuse as debug_key_reuse
@@ -79,6 +80,7 @@ from tetrad._src.util.config import enable_checks as enable_checks
 from tetrad._src.util.config import enable_custom_prng as enable_custom_prng
 from tetrad._src.util.config import enable_x64 as enable_x64
 from tetrad._src.util.config import legacy_prng_key as legacy_prng_key
+from tetrad._src.util.config import explain_cache_misses as explain_cache_misses
 from tetrad._src.util.config import log_compiles as log_compiles
 from tetrad._src.util.config import numpy_dtype_promotion as numpy_dtype_promotion
 from tetrad._src.util.config import numpy_rank_promotion as numpy_rank_promotion

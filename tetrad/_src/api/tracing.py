@@ -12,6 +12,7 @@ Read `TracedFunction`, then `Call` (one call taken apart), `Key`, `Entry`.
 from __future__ import annotations
 
 import functools
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -27,8 +28,8 @@ from tetrad._src.core.bind import Tracer, Value, at, aval_of, base_trace
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.stage import stage
 from tetrad._src.transforms.vmap import named_axes
-from tetrad._src.util import tree
-from tetrad._src.util.config import config
+from tetrad._src.util import frames, log, tree
+from tetrad._src.util.config import COMPILED, config
 from tetrad._src.util.memo import Cache
 
 Fun = Callable[..., Any]
@@ -39,6 +40,10 @@ on_compile: list[Callable[[Any, str], None]] = []
 _functions: weakref.WeakKeyDictionary[Any, dict[Any, Traces]] = (
     weakref.WeakKeyDictionary()
 )
+
+
+# The last function that was traced of each piece of code.
+_codes: weakref.WeakKeyDictionary[Any, Callable[[], Any]] = weakref.WeakKeyDictionary()
 
 
 class TracedFunction:
@@ -62,11 +67,17 @@ class TracedFunction:
         entry: Entry | None = traces.entries.get(call.key)
         if entry is None:
             last, traces.last = traces.last, call.key
-            if self.hooked and on_compile:
-                reason = self._reason(last, call)
-                for hook in on_compile:
-                    hook(self, reason)
+            if self.hooked:
+                self._tell(self._reason(last, call))
+            started = time.perf_counter()
             entry = self._trace(call)
+            seconds = time.perf_counter() - started
+            log.progress(
+                "Finished tracing %s for %s in %.6f sec",
+                name_of(self._fun),
+                self.what,
+                seconds,
+            )
             # A tracer must not outlive the transformation that it belongs to.
             if not entry.closes_over_tracers():
                 traces.entries[call.key] = entry
@@ -81,11 +92,23 @@ class TracedFunction:
         op = self._operation(jaxpr, len(held), call)
         return Entry(op, held, flat.out_tree)
 
+    def _tell(self, reason: str) -> None:
+        """Tells hooks and the log why the function is traced."""
+        for hook in on_compile:
+            hook(self, reason)
+        if config.jax_explain_cache_misses:
+            where = frames.user_frame()
+            at_line = f" at {frames.format_where(where)}" if where else ""
+            name = name_of(self._fun)
+            log.explain(
+                "TRACING CACHE MISS%s: %s of `%s`: %s", at_line, self.what, name, reason
+            )
+
     def _reason(self, last: Key | None, call: Call) -> str:
         """Why a call needs a new trace, in the user's words."""
         key = call.key
         if last is None:
-            return "first call"
+            return "first call" + self._twin()
         if last.in_tree != key.in_tree:
             return f"the arguments were {_shape(last)}, now {_shape(key)}"
         for i, (before, now) in enumerate(zip(last.avals, key.avals)):
@@ -107,10 +130,31 @@ class TracedFunction:
                     f" {shortened(value.value)}"
                 )
         if last.state != key.state:
-            return "a setting changed"
+            changed = [
+                f"{name} was {before!r}, now {now!r}"
+                for name, before, now in zip(COMPILED, last.state, key.state)
+                if before != now
+            ]
+            return f"the setting {', '.join(changed)}"
         if last.axes != key.axes:
             return "the named axes around the call changed"
         return "it was traced before, but the trace has been dropped"
+
+
+    def _twin(self) -> str:
+        """Words about another function of the same code, if one was traced before."""
+        fun = getattr(self._fun, "__func__", self._fun)
+        code = getattr(fun, "__code__", None)
+        if code is None:
+            return ""
+        other = _codes.get(code)
+        _codes[code] = weakref.ref(fun)
+        if other is None or other() is fun:
+            return ""
+        return (
+            " of this function, but another function defined on the same line was traced"
+            " before: make it once, outside of the loop or function that makes it anew"
+        )
 
 
 class Call:

@@ -7,7 +7,6 @@ outer tracers that the function closes over become extra leading inputs ("consts
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,8 +15,10 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, Value, aval_of, base_trace
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
+from tetrad._src.core.leaks import check_leaks, leak_message
 from tetrad._src.core.op import Op, infer
-from tetrad._src.util import errors, frames, holders
+from tetrad._src.util import errors, frames
+from tetrad._src.util.config import config
 
 
 class StageTracer(Tracer):
@@ -97,23 +98,6 @@ def check_ancestor(tracer: Tracer, trace: Trace | None) -> None:
     raise errors.UnexpectedTracerError(leak_message(tracer))
 
 
-def leak_message(tracer: Tracer) -> str:
-    """The message about a tracer used too late: who made it, who holds it."""
-    made = getattr(tracer, "origin", None)
-    came = ""
-    if made:
-        function = frames.line_of(made).function
-        inside = "" if function == "<module>" else f" in `{function}`"
-        came = f" It was made at {frames.format_where(made)}{inside}."
-    found = holders.holder(tracer) or "a global, an attribute or a list"
-    return (
-        f"a traced value {tracer.aval.long_name()} is used after the transformation that"
-        f" made it has ended.{came} It is held by {found}. A traced value stands for"
-        " something only while its function is traced: return it from the function"
-        " instead of storing it."
-    )
-
-
 def stage(
     fun: Callable[..., Sequence[Any]], avals: Sequence[Aval], name: str = ""
 ) -> tuple[Jaxpr, list[Any]]:
@@ -123,7 +107,11 @@ def stage(
     origin = where()
     with trace:
         outs = fun(*[trace.tracer(v, origin) for v in ins])
-        return trace.close(ins, outs, name)
+        closed = trace.close(ins, outs, name)
+    if config.jax_check_tracer_leaks:
+        del outs
+        check_leaks(trace)
+    return closed
 
 
 def restage(
@@ -148,8 +136,3 @@ def restage(
 
     eqns = [Eqn(e.op, [subst(v) for v in e.ins], e.outs, e.where) for e in jaxpr.eqns]
     return Jaxpr(ins, eqns, [subst(v) for v in jaxpr.outs], name)
-
-
-def live_tracers(trace: Stage, tracers: Sequence[weakref.ref[Tracer]]) -> list[Tracer]:
-    """Tracers of a finished trace that something still holds."""
-    return [t for r in tracers if (t := r()) is not None and t._trace is trace]

@@ -33,6 +33,8 @@ from tetrad._src.passes.graph import (
     Node,
     Permute,
     Splat,
+    Window,
+    bottom_of,
     input_nodes,
     point_maps,
 )
@@ -50,6 +52,7 @@ from tetrad._src.passes.ir import (
     Write,
     is_wide,
 )
+from tetrad._src.passes.patches import Piece, corner, cut
 from tetrad._src.passes.trees import ROWS, collapses, crosses, tree
 
 STREAMS = 24  # reads and writes of one large kernel
@@ -286,7 +289,66 @@ class _Placer(FlowPlacer):
 
     # ------------------------------------------------------------- the other roots
 
+    def place_pieces(self, node: Node) -> None:
+        """Everything that an array is put together from, in any order."""
+        value = self.new_value(node)
+        strides = node.aval.strides
+        last = -1
+        for x, piece in self.parts(node):
+            shape = piece.shape
+            if piece.start is not None and shape != x.aval.shape:
+                x = self.window(x, piece.start, shape)
+            root = Node(Aval(shape, x.aval.dtype), MAP, None, (x,))
+            root.layouts = x.layouts
+            self.settle(root)
+            step = self.kernel(shape, root, ragged=True)
+            kernel = self.steps[step]
+            assert type(kernel) is Kernel
+            ref = self.pull(kernel, x, ())
+            offset = sum([a * b for a, b in zip(piece.low, strides)])
+            kernel.writes.append(Write(ref, value, strides, offset, ()))
+            kernel.ragged = True
+            last = max(last, step)
+        node.far, node.near = last + 1, -1
+
+    def parts(self, node: Node) -> list[tuple[Node, Piece]]:
+        """The pieces of an array, and of those that it is the only place for."""
+        found: list[tuple[Node, Piece]] = []
+        for piece in node.pieces:
+            x = node.ins[piece.operand]
+            bottom = bottom_of(x)
+            if not bottom.gone or piece.start is None:
+                found.append((x, piece))
+                continue
+            offset, below = 0, x
+            while below is not bottom:
+                below, op = below.ins[0], below.op
+                _, _, offset = op.restride(below.aval, bottom.aval.strides, offset)
+            begin = corner(offset, bottom.aval)
+            begin = tuple([a + b for a, b in zip(begin, piece.start)])
+            for source, part in self.parts(bottom):
+                inside = cut(part, (begin, piece.shape))
+                if inside is not None:
+                    moved = zip(inside.low, begin, piece.low)
+                    low = tuple([a - b + c for a, b, c in moved])
+                    found.append((source, inside._replace(low=low)))
+        return found
+
+    def window(self, x: Node, start: Shape, shape: Shape) -> Node:
+        """A box of an operand."""
+        op = Window(start, shape)
+        node = Node(Aval(shape, x.aval.dtype), VIEW, op, (x,))
+        node.layouts = x.layouts if shape else ()
+        node.weight = x.weight
+        self.settle(node)
+        return node
+
     def place_regions(self, eqn: Eqn, node: Node) -> None:
+        if node.gone:
+            return
+        if node.pieces:
+            self.place_pieces(node)
+            return
         ins = node.ins
         value = self.new_value(node)
         regions = eqn.op.regions(*[x.aval for x in ins])

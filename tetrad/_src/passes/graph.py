@@ -19,6 +19,7 @@ from tetrad._src.core.op import Flow, Kind, Op
 from tetrad._src.passes import inner
 from tetrad._src.passes.inner import CARRY, flow_roles
 from tetrad._src.passes.ir import Scalar
+from tetrad._src.passes.patches import Piece, unwritten
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
 INPUT, VALUE, MAP, VIEW, COUNT, ROOT, GATHER = range(7)
@@ -112,6 +113,25 @@ class Lookup:
         return Aval(self.shape, aval.dtype), tuple(moved), offset
 
 
+class Window:
+    """The index map to a box of the operand."""
+
+    __slots__ = ("start", "shape")
+
+    starts = None
+
+    def __init__(self, start: Shape, shape: Shape) -> None:
+        self.start = start
+        self.shape = shape
+
+    def restride(
+        self, aval: Aval, strides: Strides, offset: int
+    ) -> tuple[Aval, Strides, int]:
+        for first, stride in zip(self.start, strides):
+            offset += first * stride
+        return Aval(self.shape, aval.dtype), strides, offset
+
+
 class Node:
     """One value of the jaxpr while it is being fused.
 
@@ -133,6 +153,8 @@ class Node:
     scalar: Scalar | None = None
     starts: tuple[Any, ...] = ()
     walks: tuple[Strides, ...] | None = None  # `layouts` before it was stored
+    pieces: Sequence[Piece] = ()  # that it is put together from
+    gone = False  # put together where it is needed only
 
     def __init__(self, aval: Aval, kind: int, op: Any, ins: Sequence[Node]) -> None:
         self.aval = aval
@@ -197,6 +219,10 @@ class Graph:
         self.nodes: dict[Var, Node] = dict(zip(jaxpr.ins, inputs, strict=True))
         self.order: list[tuple[Eqn, list[Node]]] = []
         self.moved = False  # some value is read in other ways than when it was added
+        self.pieces: dict[Var, list[Piece]] = {}
+        self.gone: set[Var] = set()
+        if any(eqn.op.regions is not None for eqn in jaxpr.eqns):
+            self.pieces, self.gone = unwritten(jaxpr)
         for eqn in jaxpr.eqns:
             self.order.append((eqn, self.add(eqn)))
         self.outs = [self.node(atom) for atom in jaxpr.outs]
@@ -376,6 +402,10 @@ class Graph:
             node = Node(var.aval, ROOT, op, ins)
             node.pick = pick
             node.stored = True
+            if var in self.pieces:
+                node.pieces = self.pieces[var]
+                node.gone = var in self.gone
+                node.stored = not node.gone
             node.layouts = (var.aval.strides,) if var.aval.shape else ()
             node.level = level + 1
             node.cost = READ_COST

@@ -16,7 +16,8 @@ from typing import Any
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var
 from tetrad._src.runtime import counts
 from tetrad._src.runtime.array import Array, Deleted, deleted
-from tetrad._src.util.frames import line_of, source_line
+from tetrad._src.util import log
+from tetrad._src.util.frames import format_where, line_of, source_line
 from tetrad._src.util.memo import Cache
 
 epoch = 0  # marks the nodes that the running flush needs
@@ -254,8 +255,13 @@ def note(where: Any, jaxpr: Jaxpr, seconds: float, executable: Any) -> None:
     global compile_count
     compile_count += 1
     kernels = getattr(executable, "new_kernels", 0)
-    compile_log.append(
-        Compiled(compile_count, where, equations(jaxpr), seconds, kernels)
+    record = Compiled(compile_count, where, equations(jaxpr), seconds, kernels)
+    compile_log.append(record)
+    log.progress(
+        "Finished compilation of %s operations for %s in %.6f sec",
+        record.equations,
+        format_where(where),
+        seconds,
     )
 
 

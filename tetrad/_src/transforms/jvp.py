@@ -19,11 +19,13 @@ from typing import Any
 
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
+from tetrad._src.core.leaks import check_leaks
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.stage import check_ancestor, restage, where
 from tetrad._src.ops.arithmetic import mul, neg
 from tetrad._src.ops.views import broadcast_in_dim, zeros
 from tetrad._src.transforms.sums import add_any
+from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
 
 Flat = Callable[..., Sequence[Any]]
@@ -207,6 +209,9 @@ def jvp_flat(
         if isinstance(out, Tracer):
             check_ancestor(out, trace)
     pairs = [trace.split(out) for out in outs]
+    if config.jax_check_tracer_leaks:
+        outs = out = None  # type: ignore[assignment]
+        check_leaks(trace)
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 

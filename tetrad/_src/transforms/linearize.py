@@ -21,12 +21,14 @@ from typing import Any
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce, eval_jaxpr
+from tetrad._src.core.leaks import check_leaks
 from tetrad._src.core.op import Kind, Op, Split, infer
 from tetrad._src.core.stage import Stage, StageTracer, check_ancestor, restage, where
 from tetrad._src.ops.arithmetic import Mul, Neg
 from tetrad._src.ops.views import BroadcastInDim
 from tetrad._src.transforms.jvp import differentiate, linear_operands
 from tetrad._src.transforms.sums import AddAny
+from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
 
 Flat = Callable[..., Sequence[Any]]
@@ -278,6 +280,9 @@ def linearize_flat(
         tangents.append(None)
     tape = trace.tape
     tape.closed = True
+    if config.jax_check_tracer_leaks:
+        results = args = out = primal = None  # type: ignore[assignment]
+        check_leaks(trace)
     return outs, Tape(list(tape.consts.values()), ins, tape.eqns, tangents)
 
 

@@ -23,9 +23,11 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of
 from tetrad._src.core.bind import at as at_trace
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
+from tetrad._src.core.leaks import check_leaks
 from tetrad._src.core.op import Axis, Kind, Op, Whole
 from tetrad._src.core.stage import check_ancestor, restage, where
 from tetrad._src.ops.views import broadcast_in_dim, moveaxis
+from tetrad._src.util.config import config
 from tetrad._src.util.memo import Cache, memo_on_first
 
 Flat = Callable[..., Sequence[Any]]
@@ -194,6 +196,9 @@ def vmap_flat(
         if isinstance(out, Tracer):
             check_ancestor(out, trace)
     pairs = [trace.unwrap(out) for out in outs]
+    if config.jax_check_tracer_leaks:
+        outs = out = None  # type: ignore[assignment]
+        check_leaks(trace)
     return [v for v, _ in pairs], [at for _, at in pairs]
 
 

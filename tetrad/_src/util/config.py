@@ -26,6 +26,7 @@ from tetrad._src.util.words import nearest
 __all__ = [
     "Config",
     "check_tracer_leaks",
+    "checking_leaks",
     "config",
     "cpu_device_count",
     "debug_infs",
@@ -39,6 +40,7 @@ __all__ = [
     "enable_custom_prng",
     "enable_x64",
     "legacy_prng_key",
+    "explain_cache_misses",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -181,6 +183,17 @@ SETTINGS: Final[dict[str, Setting]] = {
         "'off': tracebacks keep the frames of this library.",
     ),
     "jax_enable_checks": Setting(False, _boolean, "Whether internal checks run."),
+    "jax_check_tracer_leaks": Setting(
+        False,
+        _boolean,
+        "Whether traced values that outlive their transformation are looked for.",
+    ),
+    "jax_log_compiles": Setting(
+        False, _boolean, "Whether traces and compilations are logged as warnings."
+    ),
+    "jax_explain_cache_misses": Setting(
+        False, _boolean, "Whether it is logged why functions under jit are traced."
+    ),
     # Nothing depends on these: what is here serves both values.
     "jax_pprint_use_color": Setting(
         True, _boolean, "Whether jaxprs may print in colour; they never do."
@@ -210,20 +223,11 @@ SETTINGS: Final[dict[str, Setting]] = {
     "jax_debug_infs": Setting(
         False, _boolean, "Whether an infinity in a result is an error.", acts=False
     ),
-    "jax_check_tracer_leaks": Setting(
-        False, _boolean, "Whether kept tracers are looked for.", acts=False
-    ),
     "jax_default_prng_impl": Setting(
         "threefry2x32", _text, "The generator behind new random keys.", acts=False
     ),
     "jax_threefry_partitionable": Setting(
         True, _boolean, "Which of two numberings random bits follow.", acts=False
-    ),
-    "jax_log_compiles": Setting(
-        False, _boolean, "Whether compilations are logged.", acts=False
-    ),
-    "jax_explain_cache_misses": Setting(
-        False, _boolean, "Whether cache misses are logged.", acts=False
     ),
     "jax_transfer_guard": Setting(
         None, _one_of(*_GUARDS), "Which transfers are noticed.", acts=False
@@ -389,7 +393,7 @@ class Block(contextlib.ContextDecorator):
 
 _lock: Final = threading.Lock()
 _locked: Final[dict[str, str]] = {}
-_COMPILED: Final = tuple(name for name, entry in SETTINGS.items() if entry.compiles)
+COMPILED: Final = tuple(name for name, entry in SETTINGS.items() if entry.compiles)
 
 # The process-wide values, with what is derived from them.
 _process: Final[dict[str, Any]] = {name: e.default for name, e in SETTINGS.items()}
@@ -398,9 +402,9 @@ _process: Final[dict[str, Any]] = {name: e.default for name, e in SETTINGS.items
 def _write(values: dict[str, Any], name: str, value: Any) -> None:
     """Writes one value, and what is derived from it."""
     values[name] = value
-    if name in _COMPILED:
+    if name in COMPILED:
         values["x64"] = values["jax_enable_x64"]
-        values["key"] = tuple([values[compiled] for compiled in _COMPILED])
+        values["key"] = tuple([values[compiled] for compiled in COMPILED])
         unchanged = (
             values["jax_numpy_dtype_promotion"] == "standard"
             and values["jax_numpy_rank_promotion"] == "allow"
@@ -516,10 +520,12 @@ debug_nans: Final = scoped("jax_debug_nans", True)
 debug_infs: Final = scoped("jax_debug_infs", True)
 debug_key_reuse: Final = scoped("jax_debug_key_reuse", True)
 check_tracer_leaks: Final = scoped("jax_check_tracer_leaks", True)
+checking_leaks: Final = check_tracer_leaks  # its older name
 enable_checks: Final = scoped("jax_enable_checks", True)
 enable_custom_prng: Final = scoped("jax_enable_custom_prng", True)
 legacy_prng_key: Final = scoped("jax_legacy_prng_key")
 softmax_custom_jvp: Final = scoped("jax_softmax_custom_jvp", True)
 threefry_partitionable: Final = scoped("jax_threefry_partitionable", True)
 log_compiles: Final = scoped("jax_log_compiles", True)
+explain_cache_misses: Final = scoped("jax_explain_cache_misses", True)
 transfer_guard: Final = scoped("jax_transfer_guard")

@@ -1,0 +1,50 @@
+"""Traced values that outlive their transformation, and what is said about them.
+
+In: a tracer that is used too late; or, if `jax_check_tracer_leaks` is on, a trace that
+has just ended. Out: the words of UnexpectedTracerError, which say who holds the tracer.
+"""
+
+from __future__ import annotations
+
+import gc
+
+from tetrad._src.core.bind import Trace, Tracer
+from tetrad._src.util import errors, frames, holders
+
+
+def check_leaks(trace: Trace) -> None:
+    """Raises if something of the user's still holds a tracer of `trace`."""
+    gc.collect()
+    for tracer in gc.get_referrers(trace):
+        if isinstance(tracer, Tracer) and tracer._trace is trace:
+            holder = holders.holder(tracer)
+            if holder is not None:
+                raise errors.UnexpectedTracerError(
+                    f"Leaked trace: the transformation that made a traced value"
+                    f" {tracer.aval.long_name()} has ended, but {holder} still holds"
+                    f" it.{_origin(tracer)}{_ADVICE}"
+                )
+
+
+def leak_message(tracer: Tracer) -> str:
+    """The message about a tracer used too late: who made it, who holds it."""
+    holder = holders.holder(tracer) or "a global, an attribute or a list"
+    return (
+        f"a traced value {tracer.aval.long_name()} is used after the transformation that"
+        f" made it has ended.{_origin(tracer)} It is held by {holder}.{_ADVICE}"
+    )
+
+
+_ADVICE = (
+    " A traced value stands for something only while its function is traced: return it"
+    " from the function instead of storing it."
+)
+
+
+def _origin(tracer: Tracer) -> str:
+    made = getattr(tracer, "origin", None)
+    if not made:
+        return ""
+    function = frames.line_of(made).function
+    inside = "" if function == "<module>" else f" in `{function}`"
+    return f" It was made at {frames.format_where(made)}{inside}."
