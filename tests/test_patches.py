@@ -29,7 +29,9 @@ def test_parts_are_written_to_where_they_end_up():
     want = np.roll(np.pad(joined, 1, constant_values=7), 3, 0)
     np.testing.assert_array_equal(jax.jit(f)(jnp.asarray(x)), want)
     text = jax.see.program(f)(jnp.asarray(x)).plan
-    values = {line.split(" at ")[0].strip() for line in text.split("\n") if " at " in line}
+    values = {
+        line.split(" at ")[0].strip() for line in text.split("\n") if " at " in line
+    }
     assert {v for v in values if v.startswith("v")} == {"v1"}, text
 
 
@@ -109,7 +111,9 @@ def test_pieces_fill_the_array_once():
         want = np.zeros(aval.shape, int)
         for number in range(1, int(rng.integers(1, 4))):
             low = [int(rng.integers(0, n)) for n in aval.shape]
-            shape = tuple(int(rng.integers(1, n - a + 1)) for n, a in zip(aval.shape, low))
+            shape = tuple(
+                int(rng.integers(1, n - a + 1)) for n, a in zip(aval.shape, low)
+            )
             offset = sum(a * s for a, s in zip(low, aval.strides))
             regions.append(patches.Region(number, shape, offset, aval.strides))
             want[tuple(slice(a, a + n) for a, n in zip(low, shape))] = number

@@ -96,8 +96,11 @@ def test_values_that_outlive_their_transformation_are_found(name, transform):
     kept = []
     transform(leaky)
     del kept[:]
-    with jax.checking_leaks(), pytest.raises(
-        jax.errors.UnexpectedTracerError, match=r"Leaked trace: .*kept\[0\]"
+    with (
+        jax.checking_leaks(),
+        pytest.raises(
+            jax.errors.UnexpectedTracerError, match=r"Leaked trace: .*kept\[0\]"
+        ),
     ):
         transform(lambda x: leaky(x))
 

@@ -37,6 +37,8 @@ EXEMPT: dict[str, str] = dict.fromkeys(
 ) | {
     "broadcast_shapes": "no operation; see test_shapes_that_broadcast",
     "dtype": "about dtypes",
+    "custom_root": "takes functions; see test_control.py",
+    "custom_linear_solve": "takes functions; see test_control_transforms.py",
 }
 
 # Functions of tetrad.numpy without a row: they answer without computing.

@@ -140,7 +140,6 @@ class TracedFunction:
             return "the named axes around the call changed"
         return "it was traced before, but the trace has been dropped"
 
-
     def _twin(self) -> str:
         """Words about another function of the same code, if one was traced before."""
         fun = getattr(self._fun, "__func__", self._fun)
