@@ -142,7 +142,8 @@ def _windows(
         moved = op.restride(aval, strides, offset)
         if moved is None or moved[1] != strides:
             return None
-        found = _windows(eqn.outs[0], *moved, made, readers, outs)
+        view, _, start = moved
+        found = _windows(eqn.outs[0], view, strides, start, made, readers, outs)
         if found is None:
             return None
         total += found
