@@ -8,11 +8,13 @@ needs to change.
 
 from tetrad._src import wiring as _wiring  # fills the ports; must come first
 
+from tetrad import core as core
 from tetrad import custom_batching as custom_batching
 from tetrad import custom_derivatives as custom_derivatives
 from tetrad import dlpack as dlpack
 from tetrad import dtypes as dtypes
 from tetrad import errors as errors
+from tetrad import extend as extend
 from tetrad import flatten_util as flatten_util
 from tetrad import lax as lax
 from tetrad import nn as nn
@@ -21,8 +23,10 @@ from tetrad import ops as ops
 from tetrad import random as random
 from tetrad import see as see
 from tetrad import sharding as sharding
+from tetrad import stages as stages
 from tetrad import tree as tree
 from tetrad import tree_util as tree_util
+from tetrad import typing as typing
 from tetrad._src.api.devices import block_until_ready as block_until_ready
 from tetrad._src.api.devices import clear_caches as clear_caches
 from tetrad._src.api.devices import copy_to_host_async as copy_to_host_async
@@ -41,7 +45,10 @@ from tetrad._src.api.devices import set_cpu_devices as set_cpu_devices
 from tetrad._src.api.inspect import ShapeDtypeStruct as ShapeDtypeStruct
 from tetrad._src.api.inspect import eval_shape as eval_shape
 from tetrad._src.api.inspect import make_jaxpr as make_jaxpr
+from tetrad._src.api.inspect import typeof as typeof
 from tetrad._src.api.jit import jit as jit
+from tetrad._src.api.names import named_call as named_call
+from tetrad._src.api.names import named_scope as named_scope
 from tetrad._src.api.run import install_as_jax as install_as_jax
 from tetrad._src.api.transforms import checkpoint as checkpoint
 from tetrad._src.api.transforms import checkpoint_policies as checkpoint_policies
@@ -52,6 +59,7 @@ from tetrad._src.api.transforms import custom_vjp as custom_vjp
 from tetrad._src.api.transforms import (
     ensure_compile_time_eval as ensure_compile_time_eval,
 )
+from tetrad._src.api.transforms import fwd_and_bwd as fwd_and_bwd
 from tetrad._src.api.transforms import grad as grad
 from tetrad._src.api.transforms import hessian as hessian
 from tetrad._src.api.transforms import jacfwd as jacfwd
@@ -82,6 +90,7 @@ from tetrad._src.util.config import enable_x64 as enable_x64
 from tetrad._src.util.config import legacy_prng_key as legacy_prng_key
 from tetrad._src.util.config import explain_cache_misses as explain_cache_misses
 from tetrad._src.util.config import log_compiles as log_compiles
+from tetrad._src.util.config import no_tracing as no_tracing
 from tetrad._src.util.config import numpy_dtype_promotion as numpy_dtype_promotion
 from tetrad._src.util.config import numpy_rank_promotion as numpy_rank_promotion
 from tetrad._src.util.config import softmax_custom_jvp as softmax_custom_jvp
@@ -90,11 +99,13 @@ from tetrad._src.util.config import transfer_guard as transfer_guard
 from tetrad._src.util.dtypes import float0 as float0
 from tetrad._src.util.frames import hide_all as _hide_all
 from tetrad.version import __version__ as __version__
+from tetrad.version import __version_info__ as __version_info__
 
 DeviceArray = Array
 
 # An exception that leaves a public function loses the frames of our inside.
 for _module in (
+    core,
     custom_batching,
     custom_derivatives,
     dlpack,

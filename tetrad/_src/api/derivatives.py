@@ -26,6 +26,7 @@ from tetrad._src.api.flat import (
     wraps_of,
 )
 from tetrad._src.api.inspect import abstract
+from tetrad._src.api.jit import jit
 from tetrad._src.control.signature import argument_numbers, name_of, parameter_names
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
@@ -463,11 +464,21 @@ def _vjp(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
         [o.aval for o in results[:count]],
         tape,
     )
-    pull_back = PullBack(program, [value for _, value in tape.consts])
+    pull_back = program.pull_back(leaves, values, [v for _, v in tape.consts])
     value = flat.out_tree.unflatten(results[:count])
     if has_aux:
         return value, pull_back, flat.aux_tree.unflatten(results[count:])
     return value, pull_back
+
+
+class NotNeeded:
+    """Stands in `PullBack.args_res` for an argument that no derivative depends on."""
+
+    def __repr__(self) -> str:
+        return "NotNeeded"
+
+
+tree.register_pytree_node(NotNeeded, lambda _: ((), None), lambda _, __: NotNeeded())
 
 
 class PullProgram:
@@ -491,18 +502,61 @@ class PullProgram:
         self.ins = tape.ins
         self.eqns = tape.eqns
         self.outs = tape.outs
+        self.sources: list[int | None] = []  # which residual is which argument
+
+    def pull_back(
+        self, given: Sequence[Any], values: Sequence[Any], residuals: Sequence[Any]
+    ) -> PullBack:
+        """The pull-back of a call; `given` are the leaves of the arguments as passed."""
+        position = {id(value): i for i, value in enumerate(values)}
+        self.sources = [position.get(id(value)) for value in residuals]
+        needed = {i for i in self.sources if i is not None}
+        kept = [x if i in needed else NotNeeded() for i, x in enumerate(given)]
+        others = [x for x, i in zip(residuals, self.sources) if i is None]
+        return PullBack(self, others, list(self.in_tree.unflatten(kept)[0]))
+
+    def join(self, others: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The residuals in order: `others`, and those that are arguments."""
+        rest = iter(others)
+        needed = {i for i in self.sources if i is not None}
+        if not needed:
+            return list(rest)
+        leaves = self.in_tree.flatten_up_to((tuple(args), {}))
+        for i in needed:
+            aval = self.in_avals[i]
+            if leaves[i] is None or isinstance(leaves[i], NotNeeded):
+                raise ValueError(
+                    f"vjp: the pull-back of `{name_of(self.fun)}` needs its argument"
+                    f" `{argument_name(self.fun, self.in_tree, i)}`, but args_res has"
+                    " none: set it again before the call"
+                )
+            leaves[i] = as_value(leaves[i], "vjp")
+            if leaves[i].shape != aval.shape or leaves[i].dtype != aval.dtype:
+                raise ValueError(
+                    f"vjp: args_res has {leaves[i].aval.long_name()} for"
+                    f" `{argument_name(self.fun, self.in_tree, i)}` of"
+                    f" `{name_of(self.fun)}`, which was {aval.long_name()}"
+                )
+        return [next(rest) if i is None else leaves[i] for i in self.sources]
 
 
 class PullBack:
     """The function that `vjp` gives: from a cotangent of the value to those of the
     arguments. It is a pytree, whose leaves are the residuals.
+
+    Residuals that are arguments themselves are in `args_res`, a list of the arguments
+    with `NotNeeded` for what no derivative depends on; a program can drop them (set
+    None) and give them again before the call. The others are `opaque_residuals`.
     """
 
-    __slots__ = ("program", "residuals", "__weakref__")
+    __slots__ = ("program", "opaque_residuals", "args_res", "__weakref__")
 
-    def __init__(self, program: PullProgram, residuals: Sequence[Any]) -> None:
+    def __init__(
+        self, program: PullProgram, residuals: Sequence[Any], args: list[Any]
+    ) -> None:
         self.program = program
-        self.residuals = residuals
+        self.opaque_residuals = residuals
+        self.args_res = args
 
     @frames.hide_frames
     def __call__(self, *cts: Any) -> tuple[Any, ...]:
@@ -524,7 +578,8 @@ class PullBack:
             _cotangent("vjp", program.fun, program.out_tree, i, aval, leaf)
             for i, (aval, leaf) in enumerate(zip(program.out_avals, leaves))
         ]
-        consts = list(zip(program.residuals, self.residuals))
+        residuals = program.join(self.opaque_residuals, self.args_res)
+        consts = list(zip(program.residuals, residuals))
         tape = Tape(consts, program.ins, program.eqns, program.outs)
         found = iter(transpose_tape(tape, given))
         flat = [
@@ -536,8 +591,52 @@ class PullBack:
 
 
 tree.register_pytree_node(
-    PullBack, lambda f: (f.residuals, f.program), lambda p, values: PullBack(p, values)
+    PullBack,
+    lambda f: ((f.opaque_residuals, f.args_res), f.program),
+    lambda program, parts: PullBack(program, *parts),
 )
+
+
+def fwd_and_bwd(
+    fun: Fun,
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[Fun, Fun]:
+    """The two passes of `vjp` as two functions that may compile apart.
+
+    Args:
+      fun: a function of pytrees.
+      argnums: the arguments that are differentiated.
+      has_aux: whether `fun` returns a pair (value, auxiliary data).
+      jitted: whether both are put under `jit`.
+
+    Returns (fwd, bwd). `fwd(*args)` gives (value, residuals), and the auxiliary data as
+    third with `has_aux`; `bwd(residuals, ct)` a tuple with one cotangent per argument in
+    `argnums`. Unlike pull-backs, `bwd` compiles once for many calls.
+
+    >>> import tetrad as jax
+    >>> fwd, bwd = jax.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+    >>> value, residuals = fwd(2.0, 3.0)
+    >>> [float(ct) for ct in bwd(residuals, 1.0)]
+    [3.0, 2.0]
+    """
+    check_callable(fun, "fwd_and_bwd")
+    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def fwd(*args: Any, **kwargs: Any) -> Any:
+        def of_chosen(*some: Any) -> Any:
+            full = list(args)
+            for i, x in zip(chosen, some):
+                full[i] = x
+            return fun(*full, **kwargs)
+
+        return vjp(of_chosen, *[args[i] for i in chosen], has_aux=has_aux)
+
+    def bwd(residuals: Any, ct: Any) -> Any:
+        return residuals(ct)
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 # ---------------------------------------------------------------------------- linearize
 

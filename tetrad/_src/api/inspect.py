@@ -22,7 +22,7 @@ from tetrad._src.api.flat import (
 from tetrad._src.control.signature import argument_numbers, name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value
-from tetrad._src.core.jaxpr import Eqn, Jaxpr, eval_jaxpr
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, OpenJaxpr, eval_jaxpr
 from tetrad._src.core.stage import stage
 from tetrad._src.core.text import jaxpr_text
 from tetrad._src.util import dtypes, frames, tree
@@ -139,7 +139,7 @@ class ClosedJaxpr:
     __slots__ = ("jaxpr", "consts")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
-        self.jaxpr = jaxpr
+        self.jaxpr = OpenJaxpr(jaxpr, len(consts)) if consts else jaxpr
         self.consts = list(consts)
 
     @property
@@ -166,6 +166,15 @@ class ClosedJaxpr:
         """The results for flat arguments."""
         return eval_jaxpr(self.jaxpr, [*self.consts, *args])
 
+    def replace(
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None
+    ) -> ClosedJaxpr:
+        """The same with another jaxpr, other arrays, or both."""
+        return ClosedJaxpr(
+            self.jaxpr if jaxpr is None else jaxpr,
+            self.consts if consts is None else consts,
+        )
+
     def pretty_print(self, *, use_color: bool = False) -> str:
         """The jaxpr as text; colours are not available."""
         if use_color:
@@ -178,6 +187,42 @@ class ClosedJaxpr:
         return jaxpr_text(self.jaxpr, len(self.consts))
 
     __repr__ = __str__
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """The function from flat arguments to flat results that a jaxpr is."""
+    return closed.__call__
+
+
+def replay(
+    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
+    """The outputs of `jaxpr`, with `consts` for what it closes over, for flat arguments.
+
+    >>> import tetrad as jax
+    >>> closed = jax.make_jaxpr(lambda x: x + 1.0)(2.0)
+    >>> jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 3.0)
+    [Array(4., dtype=float32, weak_type=True)]
+    """
+    given = [*consts, *args]
+    if len(given) != len(jaxpr.ins):
+        raise TypeError(
+            f"eval_jaxpr: the jaxpr takes {len(jaxpr.ins)} values, got {len(consts)}"
+            f" constants and {len(args)} arguments"
+        )
+    return eval_jaxpr(jaxpr, given)
+
+
+def typeof(x: Any) -> Aval:
+    """The type of an array or number: its shape, dtype and whether it is weak.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> jax.typeof(jnp.ones((2, 3))), jax.typeof(1.5)
+    (ShapedArray(float32[2,3]), ShapedArray(float32[], weak_type=True))
+    """
+    if isinstance(x, Aval):
+        raise TypeError(f"typeof takes an array or a number, got {x!r}, which is a type")
+    return leaf_aval(x)
 
 
 def make_jaxpr(

@@ -66,6 +66,11 @@ class TracedFunction:
         traces = self._traces
         entry: Entry | None = traces.entries.get(call.key)
         if entry is None:
+            if config.jax_no_tracing:
+                raise RuntimeError(
+                    f"{self.what}: `{name_of(self._fun)}` would be traced, because"
+                    f" {self._reason(traces.last, call)}; jax.no_tracing forbids that"
+                )
             last, traces.last = traces.last, call.key
             if self.hooked:
                 self._tell(self._reason(last, call))

@@ -11,6 +11,7 @@ from tetrad._src.api.batching import vmap as vmap
 from tetrad._src.api.checkpoint import checkpoint as checkpoint
 from tetrad._src.api.checkpoint import checkpoint_policies as checkpoint_policies
 from tetrad._src.api.checkpoint import remat as remat
+from tetrad._src.api.derivatives import fwd_and_bwd as fwd_and_bwd
 from tetrad._src.api.derivatives import grad as grad
 from tetrad._src.api.derivatives import jvp as jvp
 from tetrad._src.api.derivatives import linear_transpose as linear_transpose

@@ -191,6 +191,14 @@ class Jit(JaxprCall):
         shown["jaxpr"] = self.jaxpr
         return shown
 
+    @classmethod
+    def bind(cls, *args: Any, **params: Any) -> Any:
+        """As replayed jaxprs call it: only the jaxpr and donations matter."""
+        op = params.get("op")
+        if op is None:
+            op = cls(params["jaxpr"].jaxpr, tuple(params.get("donated_invars", ())))
+        return op(*args)
+
 
 @memo_on_first
 def jit_of(jaxpr: Jaxpr) -> Jit:

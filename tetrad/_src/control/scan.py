@@ -77,12 +77,6 @@ class Scan(FlowOp):
         linear = (False,) * len(self.jaxpr.ins)
         return {**super().params, "linear": linear, "_split_transpose": False}
 
-    @classmethod
-    def bind(cls, *args: Any, **params: Any) -> Any:
-        for name in cls.hidden:
-            params.pop(name, None)
-        return cls(**params)(*args)
-
     def cut(self, values: Sequence[Any]) -> list[Any]:
         """Consts, carry and xs among the operands (or what belongs to them)."""
         return cut(values, self.num_consts, self.num_carry)

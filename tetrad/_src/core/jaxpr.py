@@ -20,7 +20,7 @@ from typing import Any
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE
-from tetrad._src.core.op import Op
+from tetrad._src.core.op import Op, Parameters
 from tetrad._src.util.memo import memo_on_first
 
 
@@ -64,8 +64,10 @@ class Eqn:
         return type(self.op)
 
     @property
-    def params(self) -> dict[str, Any]:
-        return self.op.params
+    def params(self) -> Parameters:
+        params = Parameters(self.op.params)
+        params.op = self.op
+        return params
 
     invars = property(lambda self: self.ins)
     outvars = property(lambda self: self.outs)
@@ -122,6 +124,20 @@ class Jaxpr:
 
     def __repr__(self) -> str:
         return f"<jaxpr of {len(self.eqns)} equations>"
+
+
+class OpenJaxpr(Jaxpr):
+    """A jaxpr whose first inputs stand for arrays that are kept beside it."""
+
+    __slots__ = ("closed",)
+
+    def __init__(self, jaxpr: Jaxpr, closed: int) -> None:
+        super().__init__(jaxpr.ins, jaxpr.eqns, jaxpr.outs, jaxpr.name)
+        self.memo = jaxpr.memo
+        self.closed = closed
+
+    constvars = property(lambda self: self.ins[: self.closed])
+    invars = property(lambda self: self.ins[self.closed :])
 
 
 class Key:

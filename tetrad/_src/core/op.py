@@ -55,6 +55,12 @@ class Flow(enum.Enum):
     SCAN = "scan"
 
 
+class Parameters(dict[str, Any]):
+    """The parameters of an operation as JAX names them, and the operation."""
+
+    op: Any = None
+
+
 class Primitive(type):
     """The metaclass of operations: interns instances, answers as JAX's primitive."""
 
@@ -63,6 +69,8 @@ class Primitive(type):
     multiple: bool
     name: str
     fixed: dict[str, Any]
+    hidden: tuple[str, ...]
+    __match_args__: tuple[str, ...]
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls.kind is Kind.CALL or kwargs:
@@ -82,10 +90,22 @@ class Primitive(type):
 
     def bind(cls, *args: Any, **params: Any) -> Any:
         """`primitive.bind(*operands, **params)`, as replayed jaxprs call it."""
+        if type(params.get("op")) is cls:
+            return params["op"](*args)
+        for name in cls.hidden:
+            if name not in cls.__match_args__:
+                params.pop(name, None)
         for name, value in cls.fixed.items():
             if params.pop(name, value) != value:
                 raise TypeError(f"{cls.name} takes no {name}, leave it {value}")
         return cls(**params)(*args)
+
+    def get_bind_params(
+        cls, params: Parameters
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """What `bind` takes besides operands: no functions, and the operation itself."""
+        op = getattr(params, "op", None)
+        return [], dict(params) if op is None else {"op": op}
 
     def __str__(cls) -> str:
         return cls.name

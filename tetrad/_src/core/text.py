@@ -19,7 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, subjaxprs
+from tetrad._src.core.jaxpr import (
+    Atom,
+    Eqn,
+    Jaxpr,
+    Literal,
+    OpenJaxpr,
+    Var,
+    subjaxprs,
+)
 from tetrad._src.core.layout import (
     Break,
     Doc,
@@ -172,6 +180,8 @@ def scalar_text(literal: Literal) -> str:
 
 def jaxpr_text(jaxpr: Jaxpr, consts: int = 0) -> str:
     """`jaxpr` as text; its first `consts` inputs are what the function closed over."""
+    if isinstance(jaxpr, OpenJaxpr):
+        consts = jaxpr.closed
     return Printer().whole(jaxpr, consts)
 
 

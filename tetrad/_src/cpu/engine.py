@@ -11,6 +11,7 @@ own conversions (`native_builtins`), then in the C and mathematics libraries. Re
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import os
 import sys
@@ -174,6 +175,7 @@ def lookup_symbol(name: str) -> int:
     )
 
 
+@functools.cache
 def vector_bits() -> int:
     """Width of the vectors that code should use: 512, 256 or 128."""
     if native_host.machine() != "x86_64":

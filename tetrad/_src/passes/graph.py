@@ -219,10 +219,9 @@ class Graph:
         self.nodes: dict[Var, Node] = dict(zip(jaxpr.ins, inputs, strict=True))
         self.order: list[tuple[Eqn, list[Node]]] = []
         self.moved = False  # some value is read in other ways than when it was added
-        self.pieces: dict[Var, list[Piece]] = {}
+        self.jaxpr = jaxpr
+        self.pieces: dict[Var, list[Piece]] | None = None  # not looked for yet
         self.gone: set[Var] = set()
-        if any(eqn.op.regions is not None for eqn in jaxpr.eqns):
-            self.pieces, self.gone = unwritten(jaxpr)
         for eqn in jaxpr.eqns:
             self.order.append((eqn, self.add(eqn)))
         self.outs = [self.node(atom) for atom in jaxpr.outs]
@@ -397,12 +396,14 @@ class Graph:
             self.need_flow(op, ins)
         elif op.regions is None:
             ins = self.need_call(eqn, ins)
+        elif self.pieces is None:
+            self.pieces, self.gone = unwritten(self.jaxpr)
         made = []
         for pick, var in enumerate(eqn.outs):
             node = Node(var.aval, ROOT, op, ins)
             node.pick = pick
             node.stored = True
-            if var in self.pieces:
+            if self.pieces is not None and var in self.pieces:
                 node.pieces = self.pieces[var]
                 node.gone = var in self.gone
                 node.stored = not node.gone
@@ -527,8 +528,12 @@ class Graph:
             else:
                 node.evaluated((node.level, node.aval.shape), float(node.aval.size))
         for eqn, made in reversed(self.order):
-            if not any(node.uses for node in made) and not eqn.op.effects:
-                continue
+            for node in made:
+                if node.uses:
+                    break
+            else:
+                if not eqn.op.effects:
+                    continue
             ins = made[0].ins if made else ()
             first = made[0]
             if first.kind == ROOT:

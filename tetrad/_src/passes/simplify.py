@@ -26,7 +26,10 @@ _improve: Cache = Cache("rewritable operations", limit=8192)
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr that is fused."""
     for _ in range(ROUNDS):
-        if not any(_improvable(eqn) for eqn in jaxpr.eqns):
+        for eqn in jaxpr.eqns:
+            if _improvable(eqn):
+                break
+        else:
             break
         smaller = _rewritten(jaxpr)
         if smaller is None:

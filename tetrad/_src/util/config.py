@@ -42,6 +42,7 @@ __all__ = [
     "legacy_prng_key",
     "explain_cache_misses",
     "log_compiles",
+    "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "scoped",
@@ -187,6 +188,9 @@ SETTINGS: Final[dict[str, Setting]] = {
         False,
         _boolean,
         "Whether traced values that outlive their transformation are looked for.",
+    ),
+    "jax_no_tracing": Setting(
+        False, _boolean, "Whether it is an error if a function under jit is traced."
     ),
     "jax_log_compiles": Setting(
         False, _boolean, "Whether traces and compilations are logged as warnings."
@@ -528,4 +532,5 @@ softmax_custom_jvp: Final = scoped("jax_softmax_custom_jvp", True)
 threefry_partitionable: Final = scoped("jax_threefry_partitionable", True)
 log_compiles: Final = scoped("jax_log_compiles", True)
 explain_cache_misses: Final = scoped("jax_explain_cache_misses", True)
+no_tracing: Final = scoped("jax_no_tracing", True)
 transfer_guard: Final = scoped("jax_transfer_guard")

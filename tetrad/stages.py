@@ -1,0 +1,6 @@
+"""The stages of a function under `jit`: traced, lowered, compiled."""
+
+from tetrad._src.api.jit import JitFunction as Wrapped
+from tetrad._src.api.stages import Compiled as Compiled
+from tetrad._src.api.stages import Lowered as Lowered
+from tetrad._src.api.stages import Traced as Traced
