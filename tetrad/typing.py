@@ -19,7 +19,14 @@ class SupportsDType(Protocol):
 
 
 ArrayLike: TypeAlias = (
-    Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
+    Array
+    | np.ndarray[Any, Any]
+    | np.bool_
+    | np.number[Any]
+    | bool
+    | int
+    | float
+    | complex
 )
 DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType
 

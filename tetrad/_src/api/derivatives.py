@@ -638,6 +638,7 @@ def fwd_and_bwd(
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
+
 # ---------------------------------------------------------------------------- linearize
 
 

@@ -221,7 +221,9 @@ def typeof(x: Any) -> Aval:
     (ShapedArray(float32[2,3]), ShapedArray(float32[], weak_type=True))
     """
     if isinstance(x, Aval):
-        raise TypeError(f"typeof takes an array or a number, got {x!r}, which is a type")
+        raise TypeError(
+            f"typeof takes an array or a number, got {x!r}, which is a type"
+        )
     return leaf_aval(x)
 
 

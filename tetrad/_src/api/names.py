@@ -44,7 +44,9 @@ class named_scope(contextlib.ContextDecorator):
         pass
 
 
-def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+def named_call(
+    fun: Callable[..., Any], *, name: str | None = None
+) -> Callable[..., Any]:
     """`fun`, whose operations are named `name`, or like the function.
 
     >>> import tetrad as jax

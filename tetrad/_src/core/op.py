@@ -100,9 +100,7 @@ class Primitive(type):
                 raise TypeError(f"{cls.name} takes no {name}, leave it {value}")
         return cls(**params)(*args)
 
-    def get_bind_params(
-        cls, params: Parameters
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def get_bind_params(cls, params: Parameters) -> tuple[list[Any], dict[str, Any]]:
         """What `bind` takes besides operands: no functions, and the operation itself."""
         op = getattr(params, "op", None)
         return [], dict(params) if op is None else {"op": op}
