@@ -135,3 +135,46 @@ def test_derivatives():
         np.testing.assert_array_equal(got, want)
         _, numeric = jax.jvp(lambda v: (f(v) ** 3).sum(), (x,), (x,))
         np.testing.assert_allclose((got * x).sum(), numeric, rtol=2e-3, atol=1e-4)
+
+
+def composed(rng, *arrays):
+    """Rows folded, and combined with what was there before, at random."""
+    pool = list(arrays)
+    for _ in range(9):
+        a, b = (pool[rng.integers(max(0, len(pool) - 5), len(pool))] for _ in "ab")
+        kind = rng.integers(5)
+        if kind == 0:
+            pool.append(jnp.sin(a) * 0.5 + b)
+        elif kind == 1:
+            pool.append(a - b.max(-1, keepdims=True))
+        elif kind == 2:
+            pool.append(a / (1 + (b * b).sum(-1, keepdims=True)))
+        elif kind == 3:
+            total = (a + b).mean(-1, keepdims=True)
+            pool.append(a * total - b)
+        else:
+            pool.append(jnp.where(a > b, a, -b) + jnp.cos(a).sum(-1, keepdims=True))
+    chosen = rng.integers(len(arrays), len(pool), 3)
+    return [pool[i] + 0 for i in sorted(set(chosen.tolist()))]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_memory_that_is_given_away_is_needed_by_nobody(seed):
+    shape = [(40, 300), (3, 4), (5, 6, 33)][seed % 3]
+    hosts = [np.random.default_rng(i).random(shape, dtype="float32") for i in range(3)]
+
+    def f(x, y, z):
+        return composed(np.random.default_rng(seed), x, y, z)
+
+    held = [jnp.asarray(h) for h in hosts]
+    wants = [np.asarray(v) for v in jax.jit(f)(*held)]
+    for numbers in ((), (0,), (1,), (0, 1, 2)):
+        given = [jnp.asarray(h) for h in hosts]
+        outs = jax.jit(f, donate_argnums=numbers)(*given)
+        for out, want in zip(outs, wants):
+            np.testing.assert_array_equal(out, want)
+    for v, h in zip(held, hosts):
+        np.testing.assert_array_equal(v, h)
+    for n in range(len(wants)):
+        alone = jax.jit(lambda *a, n=n: f(*a)[n])(*held)
+        np.testing.assert_array_equal(alone, wants[n])

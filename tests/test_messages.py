@@ -89,7 +89,7 @@ def message(error: BaseException) -> str:
     notes = getattr(error, "__notes__", [])
     text = "\n".join([str(error), *notes])
     # Other tests of the process may have registered a plugin.
-    return text.replace("exist: cpu, xla_cpu.", "exist: cpu.")
+    return re.sub(r"exist: cpu(, \w+)*\.", "exist: cpu.", text)
 
 
 def page(mistake: Mistake, told: Told | None) -> str:

@@ -85,6 +85,9 @@ class Lives:
         self.plan = plan
         self.first = [-1] * count
         self.last = [-1] * count
+        self.inside: dict[
+            int, int
+        ] = {}  # which kernel of its band writes a value first
         self.order: list[tuple[int, Step]] = []
         self.carries: list[Carried] = []
         self.end = 0  # the number of the next step
@@ -106,6 +109,10 @@ class Lives:
                     self.read(value)
                 for value in written_values(step):
                     self.write(value)
+                if type(step) is Band:
+                    for number, kernel in enumerate(step.kernels):
+                        for value in written_values(kernel):
+                            self.inside.setdefault(value, number)
                 self.end += 1
 
     def loop(self, loop: Loop) -> None:
@@ -223,7 +230,7 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
     output = {value: j for j, value in enumerate(plan.outs)}
     given: set[int] = set()  # values that another one was written over
     received: set[int] = set()  # values that were written over another one
-    offers: list[tuple[int, int, int]] = []
+    offers: list[tuple[int, int]] = []
 
     def find(value: int) -> int:
         while value in root:
@@ -244,7 +251,7 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
             if lives.last[source] > number:
                 continue
             if source < plan.inputs:
-                offers.append((number, source, target))
+                offers.append((source, target))
             elif source in given or target in received or source in output:
                 continue
             elif find(source) != find(target):
@@ -260,26 +267,31 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
             memory.slots[value] = memory.slots[top]
         else:
             groups.setdefault(top, []).append(value)
-    for number, source, target in offers:
+    for source, target in offers:
         j = output.get(find(target))
         if j is None or memory.donors[j] is not None:
             continue
         if memory.slots[source] in memory.donors:
             continue
-        if _starts_here(plan, lives, root, find(target), number):
+        if _starts_here(plan, lives, root, find(target), target):
             memory.donors[j] = memory.slots[source]
     return groups
 
 
 def _starts_here(
-    plan: Plan, lives: Lives, root: dict[int, int], top: int, number: int
+    plan: Plan, lives: Lives, root: dict[int, int], top: int, target: int
 ) -> bool:
-    """Whether nothing of the group of output `top` is written before step `number`."""
+    """Whether nothing of the group of output `top` is written before `target` is."""
+
+    def written(value: int) -> tuple[int, int]:
+        return lives.first[value], lives.inside.get(value, 0)
+
+    begin = written(target)
     for value in range(plan.inputs, len(plan.avals)):
         at = value
         while at in root:
             at = root[at]
-        if at == top and lives.first[value] < number:
+        if at == top and written(value) < begin:
             return False
     return True
 
