@@ -263,6 +263,3 @@ def dce(
 def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:
     for eqn in jaxpr.eqns:
         yield from eqn.op.jaxprs()
-
-
-JaxprFunction = Callable[..., Sequence[Any]]

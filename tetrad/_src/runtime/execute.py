@@ -26,7 +26,6 @@ reclaim: Callable[[], None]
 _programs = Cache("programs", limit=4096)
 compile_log: deque[Compiled] = deque(maxlen=4096)
 compile_count = 0
-flush_count = 0
 launched = False  # whether a program is being launched: what it writes is uncertain
 
 
@@ -64,7 +63,7 @@ def submit(
     `donated` lists arrays whose buffers may be taken whoever holds them. None means
     that ownership decides: a buffer is taken when nobody else can see it.
     """
-    global flush_count, launched
+    global launched
     owners = donated is None
     if all_needed:
         mark = next_epoch()
@@ -86,7 +85,6 @@ def submit(
     for out, buffer in zip(outs, buffers):
         out.buffer = buffer
     launched = False
-    flush_count += 1
 
 
 def _key(nodes: list[Array], outs: list[Array]) -> tuple[Any, list[Array], list[Any]]:
