@@ -33,6 +33,7 @@ from tetrad._src.ops.shape import (
     slice,
     up,
 )
+from tetrad._src.ops.views import fold_of_single
 from tetrad._src.util import dtypes
 
 Axes = tuple[int, ...]
@@ -68,6 +69,9 @@ class FoldReduce(Reduce):
 
     def batch(self, axis: Any, operand: Any) -> Any:
         return type(self)(up(self.axes))(operand)
+
+    def simplify(self, operand: Any) -> Any:
+        return fold_of_single(operand, self.axes)
 
     def identity(self, type: str) -> Any:
         """What an empty fold gives, as a Python number; `type` is a dtype's short name."""

@@ -189,6 +189,14 @@ def expand_dims(array: Operand, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, tuple(result), kept)
 
 
+def fold_of_single(operand: Any, axes: Shape) -> Any:
+    """What a fold gives if there is one element to fold everywhere; None otherwise."""
+    if not axes:
+        return operand
+    shape = aval_of(operand).shape
+    return squeeze(operand, axes) if all(shape[d] == 1 for d in axes) else None
+
+
 class ReduceSum(Reduce):
     """Sums over `axes`, which the result does not have.
 
@@ -218,7 +226,7 @@ class ReduceSum(Reduce):
         return ReduceSum(up(self.axes))(operand)
 
     def simplify(self, operand: Any) -> Any:
-        return None if self.axes else operand
+        return fold_of_single(operand, self.axes)
 
     def initial(self, block: Any, type: str) -> tuple[Any, ...]:
         return (block.constant(0, type),)

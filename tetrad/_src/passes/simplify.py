@@ -79,6 +79,8 @@ def _improvable(eqn: Eqn) -> bool:
             return True
     if op.kind is Kind.ELEMENTWISE or not eqn.ins:
         return False
+    if op.kind is Kind.REDUCE:
+        return bool(eqn.ins[0].aval.size == eqn.outs[0].aval.size)
     return eqn.ins[0].aval.shape == eqn.outs[0].aval.shape
 
 
