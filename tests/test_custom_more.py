@@ -353,3 +353,40 @@ def test_policies_reach_into_branches_and_loops(flow, name):
     text = str(derivative.func.args[0])
     assert (" cos " in text) == (name != "cos")
     assert " sin " not in text or name != "cos"
+
+
+def layers(through):
+    """Three products in a branch or in the turns of a loop."""
+
+    def turn(x, w):
+        for _ in range(3):
+            x = jnp.sin(x @ w)
+        return x
+
+    def in_a_branch(w):
+        return lax.cond(w.sum() > 0, lambda: turn(jnp.ones(5), w), lambda: jnp.ones(5))
+
+    def in_a_loop(w):
+        return lax.scan(lambda x, _: (turn(x, w), None), jnp.ones(5), None, 2)[0]
+
+    return in_a_branch if through == "branch" else in_a_loop
+
+
+@pytest.mark.parametrize("through, products", [("branch", 5), ("loop", 6)])
+def test_products_that_a_policy_stores_are_not_computed_again(through, products):
+    w = jax.random.normal(jax.random.key(0), (5, 5)) / 5 + 0.1
+    plain = layers(through)
+    policies = jax.checkpoint_policies
+    stored = jax.checkpoint(plain, policy=policies.dots_saveable)
+    nothing = jax.checkpoint(plain, policy=policies.nothing_saveable)
+    y, pull_back = jax.vjp(stored, w)
+    assert str(jax.make_jaxpr(pull_back)(y)).count(" dot_general[") == products
+    _, pull_back = jax.vjp(nothing, w)
+    again = str(jax.make_jaxpr(pull_back)(y)).count(" dot_general[")
+    assert again == products + 3
+    for f in (stored, nothing):
+        got, want = jax.vjp(f, w)[1](y), jax.vjp(plain, w)[1](y)
+        np.testing.assert_allclose(got[0], want[0], rtol=1e-6)
+        got = jax.hessian(lambda w: f(w).sum())(w)
+        want = jax.hessian(lambda w: plain(w).sum())(w)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

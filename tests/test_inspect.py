@@ -195,3 +195,25 @@ def test_two_passes_compile_apart():
     fwd, bwd = jax.fwd_and_bwd(lambda x: x * x, 0, jitted=False)
     y, residuals = fwd(3.0)
     assert float(bwd(residuals, 1.0)[0]) == 6
+
+
+def test_transposed_functions_pass_through_jit():
+    def transpose(f, x):
+        return jax.linear_transpose(f, x)
+
+    w = jnp.arange(3.0)
+    transposed = jax.jit(transpose, static_argnums=0)(lambda x: x @ w, w)
+    (got,) = jax.jit(lambda f, ct: f(ct))(transposed, 2.0)
+    assert got.tolist() == [0, 2, 4]
+
+
+def test_integers_have_linear_functions_too():
+    assert int(jax.linear_transpose(lambda x: 2 * x, 1)(3)[0]) == 6
+    with pytest.raises(TypeError, match="`x` of `<lambda>` is int32"):
+        jax.linear_transpose(lambda x: 2.0 * x, 1)
+
+
+def test_results_of_transposed_functions_have_the_types_of_the_arguments():
+    struct = jax.ShapeDtypeStruct((), "float32")
+    x, y = jax.linear_transpose(lambda x, y: 0.5 * x - 0.5 * y, struct, struct)(1.0)
+    assert (x.weak_type, y.weak_type) == (False, False)

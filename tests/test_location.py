@@ -97,6 +97,22 @@ def test_device_put_and_get_of_trees():
     host = jax.device_get(moved)
     assert all(type(x) is np.ndarray for x in jax.tree.leaves(host))
     assert jax.block_until_ready(moved) is moved
+    some = jax.device_put(tree, {"a": jax.devices()[0], "b": None})
+    assert [x.committed for x in jax.tree.leaves(some)] == [True, False, False]
+    with pytest.raises(ValueError, match="device does not fit x"):
+        jax.device_put(tree, {"c": None})
+
+
+def test_copies_to_the_host_start_for_whatever_has_them():
+    class Other:
+        started = 0
+
+        def copy_to_host_async(self):
+            self.started += 1
+
+    tree = [object(), 1, Other(), jnp.ones(2)]
+    assert jax.copy_to_host_async(tree) is tree
+    assert tree[2].started == 1
 
 
 def test_device_put_to_the_same_device_survives_deletion_of_the_source():

@@ -168,3 +168,39 @@ def test_reasons_of_traces_are_logged_if_asked_for(caplog):
         for i in range(2):
             jnp.sin(jnp.arange(i + 1, dtype=np.float32))
     assert not caplog.records
+
+
+# ---------------------------------------------------------------------------- precision
+
+
+def precisions(x):
+    outs = x @ x, jnp.dot(x, x), jnp.einsum("ij,jk", x, x)
+    found = {eqn.params["precision"] for eqn in jax.make_jaxpr(jnp.dot)(x, x).eqns}
+    return found | {out.entry.op.precision for out in outs}
+
+
+def test_products_have_the_precision_of_the_setting():
+    x = jnp.ones((2, 2)).block_until_ready()
+    Precision = jax.lax.Precision
+    for _ in range(4):  # the calls are planned by now
+        assert precisions(x) == {None}
+    for name, want in (
+        ("tensorfloat32", Precision.HIGH),
+        ("float32", Precision.HIGHEST),
+    ):
+        with jax.default_matmul_precision(name):
+            for _ in range(4):
+                assert precisions(x) == {(want, want)}
+        assert precisions(x) == {None}
+    try:
+        jax.config.update("jax_default_matmul_precision", "bfloat16")
+        for _ in range(4):
+            assert precisions(x) == {(Precision.DEFAULT, Precision.DEFAULT)}
+        with jax.default_matmul_precision(None):
+            assert precisions(x) == {None}
+        assert jax.default_matmul_precision.get_global() == "bfloat16"
+        text = jax.make_jaxpr(lambda x: jnp.dot(x, x, precision="highest"))(x)
+        assert "HIGHEST" in str(text)
+    finally:
+        jax.config.update("jax_default_matmul_precision", None)
+    assert precisions(x) == {None}

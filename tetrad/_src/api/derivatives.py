@@ -4,7 +4,8 @@ In: a function of pytrees. Out: a function that checks its arguments, flattens t
 a transformation of `transforms/` on flat values, and puts the results into pytrees. What
 can be wrong with the arguments is said here, in the user's words.
 
-Read `value_and_grad`, `jvp`, `vjp`, `linearize`; the Jacobians are in `jacobians.py`.
+Read `value_and_grad`, `jvp`, `vjp`, `linearize`; the Jacobians are in
+`jacobians.py`, the transpose of linear functions in `linear.py`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tetrad._src.core.bind import aval_of
 from tetrad._src.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tetrad._src.core.op import Linear
 from tetrad._src.core.stage import stage
+from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.views import zeros
 from tetrad._src.transforms.jvp import jvp_flat
 from tetrad._src.transforms.linearize import Tape, linearize_flat
@@ -757,70 +759,6 @@ tree.register_pytree_node(
 )
 
 
-def linear_transpose(fun: Fun, *primals: Any, reduce_axes: Sequence[Any] = ()) -> Fun:
-    """The transpose of `fun`, a function that is linear in all its arguments.
-
-    Args:
-      fun: a linear function of pytrees.
-      *primals: arguments, of which only shapes and dtypes matter (a ShapeDtypeStruct
-        will do).
-
-    Returns a function from a cotangent of the result to a tuple of cotangents of the
-    arguments. Raises NotImplementedError if `fun` is not linear.
-
-    >>> import tetrad as jax
-    >>> transposed = jax.linear_transpose(lambda x: 2.0 * x, 1.0)
-    >>> float(transposed(3.0)[0])
-    6.0
-    """
-    if reduce_axes:
-        raise NotImplementedError("linear_transpose(reduce_axes=...) is not available")
-    with frames.hidden_frames():
-        return _linear_transpose(fun, primals)
-
-
-def _linear_transpose(fun: Fun, primals: Sequence[Any]) -> Fun:
-    check_callable(fun, "linear_transpose")
-    leaves, in_tree = tree.flatten((tuple(primals), {}))
-    avals = [abstract(leaf) for leaf in leaves]
-    for i, aval in enumerate(avals):
-        if not aval.inexact:
-            raise TypeError(
-                f"linear_transpose: argument `{argument_name(fun, in_tree, i)}` is"
-                f" {aval.long_name()}, but linear functions take floats or complex"
-                " numbers"
-            )
-    flat = FlatFunction(fun, in_tree, "linear_transpose")
-    jaxpr, consts = stage(flat, avals, name_of(fun))
-    out_avals = jaxpr.out_avals
-    out_tree = flat.out_tree
-
-    @frames.hide_frames
-    def transposed(ct: Any) -> tuple[Any, ...]:
-        cts, ct_tree = tree.flatten(ct)
-        if ct_tree != out_tree:
-            raise ValueError(
-                "linear_transpose: the cotangent must have the structure of the result"
-                f" of `{name_of(fun)}`, {out_tree}, got {ct_tree}"
-            )
-        given = [
-            _cotangent("linear_transpose", fun, out_tree, i, aval, leaf)
-            for i, (aval, leaf) in enumerate(zip(out_avals, cts))
-        ]
-        env: dict[Var, Any] = dict(zip(jaxpr.ins, consts))
-        ins = jaxpr.ins[len(consts) :]
-        env.update([(var, Linear(var.aval)) for var in ins])
-        sums = backward(jaxpr.eqns, env, jaxpr.outs, given)
-        found = [
-            as_value(zeros(v.aval) if v not in sums else sums[v], "linear_transpose")
-            for v in ins
-        ]
-        result: tuple[Any, ...] = in_tree.unflatten(found)[0]
-        return result
-
-    return transposed
-
-
 # ------------------------------------------------------------------------------- checks
 
 
@@ -837,10 +775,10 @@ def _direction(
             f" {leaf_aval(tangent).long_name()}. Convert the argument with .astype(float),"
             f" or pass np.zeros({aval.shape}, jax.dtypes.float0)."
         )
-    return _fitting(what, "tangent", tangent, aval, fun, in_tree, index)
+    return fitting(what, "tangent", tangent, aval, fun, in_tree, index)
 
 
-def _fitting(
+def fitting(
     what: str, kind: str, x: Any, aval: Aval, fun: Fun, in_tree: Any, index: int
 ) -> Any:
     """`x` as an array, if it has the shape and dtype of `aval`."""
@@ -870,7 +808,7 @@ def _cotangent(
     """The cotangent of a result, None if it has none."""
     if not aval.inexact:
         return None
-    return _fitting(what, "cotangent", ct, aval, fun, out_tree, index)
+    return fitting(what, "cotangent", ct, aval, fun, out_tree, index)
 
 
 def _out_tangent(aval: Aval, tangent: Any) -> Any:

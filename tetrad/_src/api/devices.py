@@ -77,16 +77,29 @@ def set_cpu_devices(count: int) -> None:
 
 
 def device_put(
-    x: Any, device: Device | SingleDeviceSharding | None = None, *, donate: bool = False
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
 ) -> Any:
     """Arrays with the values of `x` (a pytree) on `device`; `x` stays where it was.
 
     Without a device the result goes to the default one, uncommitted. With one it is
     committed: operations on it run there.
-    """
-    place = _placement(device)
 
-    def move(leaf: Any) -> Any:
+    Args:
+      x: a pytree of arrays and numbers.
+      device: a device or its sharding; or a pytree of these that is a prefix of `x`.
+      src: accepted because programs say it; arrays know where they are.
+      donate: whether `x` is given up.
+      may_alias: accepted; memory that two arrays share is never changed.
+    """
+    if donate and may_alias:
+        raise ValueError("jax.device_put: memory is shared or given up, not both")
+
+    def move(leaf: Any, place: Placement | None) -> Any:
         if isinstance(leaf, Tracer):
             return leaf
         moved = _put_leaf(leaf, place)
@@ -94,7 +107,15 @@ def device_put(
             array_module.mark_deleted(leaf, "donated to jax.device_put")
         return moved
 
-    return tree.map(move, x)
+    if isinstance(device, (list, tuple, dict)):
+        leaves, treedef = tree.flatten(x)
+        devices = tree.broadcast_prefix(
+            device, x, lambda d: d is None, prefix_name="device", full_name="x"
+        )
+        places = [_placement(d) for d in devices]
+        return treedef.unflatten([move(v, p) for v, p in zip(leaves, places)])
+    place = _placement(device)
+    return tree.map(lambda leaf: move(leaf, place), x)
 
 
 def _placement(device: Any) -> Placement | None:
@@ -147,8 +168,9 @@ def block_until_ready(x: Any) -> Any:
 def copy_to_host_async(x: Any) -> Any:
     """Starts the computation of every array in the pytree `x`."""
     for leaf in tree.leaves(x):
-        if type(leaf) is Array:
-            leaf.copy_to_host_async()
+        start = getattr(leaf, "copy_to_host_async", None)
+        if start is not None and not isinstance(leaf, Tracer):
+            start()
     return x
 
 

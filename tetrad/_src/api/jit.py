@@ -79,7 +79,10 @@ class JitFunction(TracedFunction):
         return self if instance is None else types.MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<PjitFunction of {self._fun!r}>"
+        try:
+            return f"<PjitFunction of {self._fun!r}>"
+        except Exception:  # what is not made in full yet, or says nothing of itself
+            return "<PjitFunction>"
 
     def __reduce__(self) -> str:
         """Pickled like a function: by the name under which its module holds it."""

@@ -14,10 +14,10 @@ from tetrad._src.api.checkpoint import remat as remat
 from tetrad._src.api.derivatives import fwd_and_bwd as fwd_and_bwd
 from tetrad._src.api.derivatives import grad as grad
 from tetrad._src.api.derivatives import jvp as jvp
-from tetrad._src.api.derivatives import linear_transpose as linear_transpose
 from tetrad._src.api.derivatives import linearize as linearize
 from tetrad._src.api.derivatives import value_and_grad as value_and_grad
 from tetrad._src.api.derivatives import vjp as vjp
+from tetrad._src.api.linear import linear_transpose as linear_transpose
 from tetrad._src.api.flat import FlatFunction, leaf_values, without_static, wraps_of
 from tetrad._src.api.jacobians import hessian as hessian
 from tetrad._src.api.jacobians import jacfwd as jacfwd

@@ -23,8 +23,9 @@ from tetrad._src.control.call import (
     nonzero_mask,
     places,
 )
+from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, dce
-from tetrad._src.core.op import Kind, Linear, Split, infer
+from tetrad._src.core.op import Flow, Kind, Linear, Split, infer
 from tetrad._src.core.rewrite import inline
 from tetrad._src.ops.families import Unary
 from tetrad._src.transforms.linearize import split_jaxpr
@@ -107,7 +108,7 @@ def _split_remat(jaxpr: Jaxpr, unknown: Mask) -> Parts:
 def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
     """As `_split_remat`, where the values that `policy` chooses are residuals."""
     flat = inline(jaxpr, lambda eqn: eqn.op.jaxpr if type(eqn.op) is Jit else None)
-    flat = _taken_apart(flat, unknown)
+    flat, stored = _taken_apart(flat, unknown, policy)
     reached: set[Any] = {v for v, u in zip(flat.ins, unknown) if u}
     first: list[Eqn] = []
     rest: list[Eqn] = []
@@ -117,21 +118,30 @@ def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
             reached.update(eqn.outs)
             rest.append(eqn)
             continue
-        first.append(eqn)
-        chosen = [_saveable(eqn, i, policy) for i in range(len(eqn.outs))]
+        chosen = [
+            v in stored or _saveable(eqn, i, policy) for i, v in enumerate(eqn.outs)
+        ]
         saved.extend([v for v, c in zip(eqn.outs, chosen) if c])
+        if eqn.op.flow is Flow.SCAN and not all(chosen) and not eqn.op.effects:
+            keep, again, avals = _storing_loop(eqn.op, policy)
+            stacks = [Var(aval) for aval in avals]
+            saved.extend(stacks)
+            first.append(Eqn(keep, eqn.ins, [*eqn.outs, *stacks], eqn.where))
+            rest.append(Eqn(again, [*eqn.ins, *stacks], eqn.outs, eqn.where))
+            continue
+        first.append(eqn)
         if not all(chosen) and not eqn.op.effects:
             rest.append(eqn)
     unknown_out = tuple([v in reached for v in flat.outs])
     # Equations that give a value again that is stored get another name for it.
     taken = set(saved)
-    again = [
+    renamed = [
         Eqn(e.op, e.ins, [Var(v.aval) if v in taken else v for v in e.outs], e.where)
         for e in rest
     ]
     later = Jaxpr(
         saved + flat.ins,
-        again,
+        renamed,
         [v for v, u in zip(flat.outs, unknown_out) if u],
         jaxpr.name,
     )
@@ -149,18 +159,24 @@ def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
     return known, later, tuple(operands), unknown_out
 
 
-def _taken_apart(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
+def _taken_apart(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> tuple[Jaxpr, set[Any]]:
     """`jaxpr` with equations that are known as a whole, or have no known part.
 
-    Branches and loops that are known in part become two equations each.
+    Branches and loops that are known in part become two equations each. In branches the
+    policy chooses what the first stores for the second: that is the set.
     """
+    stored: set[Any] = set()
     reached: set[Any] = {v for v, u in zip(jaxpr.ins, unknown) if u}
     eqns: list[Eqn] = []
     for eqn in jaxpr.eqns:
         mask = tuple([v in reached for v in eqn.ins])
         split: Split | None = None
         if any(mask) and not all(mask) and eqn.op.split is not None:
-            split = eqn.op.split(mask)
+            op = eqn.op
+            if op.flow is Flow.BRANCH:
+                inner = [_checkpointed(j, policy) for j in op.jaxprs()]
+                op = op.lift(inner, 0)[0]
+            split = op.split(mask)
         if split is None:
             eqns.append(eqn)
             reached.update(eqn.outs if any(mask) else ())
@@ -171,13 +187,53 @@ def _taken_apart(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
             outs = [v for v, u in zip(eqn.outs, split.unknown_out) if not u]
             avals = infer(split.known, tuple([v.aval for v in ins]))
             residuals = [Var(aval) for aval in avals[len(outs) :]]
+            stored.update(residuals if eqn.op.flow is Flow.BRANCH else ())
             eqns.append(Eqn(split.known, ins, outs + residuals, eqn.where))
         if split.unknown is not None:
             ins = [eqn.ins[i] if i >= 0 else residuals[~i] for i in split.unknown_in]
             outs = [v for v, u in zip(eqn.outs, split.unknown_out) if u]
             eqns.append(Eqn(split.unknown, ins, outs, eqn.where))
             reached.update(outs)
-    return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)
+    return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name), stored
+
+
+@memo_on_first
+def _checkpointed(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
+    """`jaxpr` as one checkpoint under `policy`."""
+    ins = [Var(aval) for aval in jaxpr.in_avals]
+    outs = [Var(aval) for aval in jaxpr.out_avals]
+    eqn = Eqn(Remat(jaxpr, policy=policy), ins, outs)
+    return Jaxpr(ins, [eqn], outs, jaxpr.name)
+
+
+@memo_on_first
+def _storing_loop(scan: Any, policy: Policy) -> tuple[Any, Any, list[Aval]]:
+    """A loop that also gives what `policy` stores of each turn, and one that takes it.
+
+    The types are those of the stacks of what is stored.
+    """
+    body = inline(scan.jaxpr, lambda eqn: eqn.op.jaxpr if type(eqn.op) is Jit else None)
+    kept = [
+        v
+        for eqn in body.eqns
+        for i, v in enumerate(eqn.outs)
+        if eqn.op.flow is None and _saveable(eqn, i, policy)
+    ]
+    keep = Jaxpr(body.ins, body.eqns, [*body.outs, *kept], body.name)
+    given = {v: Var(v.aval) for v in kept}
+    eqns = [
+        Eqn(e.op, [given.get(v, v) for v in e.ins], e.outs, e.where)  # type: ignore[arg-type]
+        for e in body.eqns
+    ]
+    outs = [given.get(v, v) for v in body.outs]  # type: ignore[arg-type]
+    again = Jaxpr([*body.ins, *given.values()], eqns, outs, body.name)
+    again, _ = dce(again, (True,) * len(outs))
+    avals = [v.aval.update((scan.length, *v.aval.shape)) for v in kept]
+    return (
+        scan.like(keep, scan.num_consts, scan.num_carry),
+        scan.like(again, scan.num_consts, scan.num_carry),
+        avals,
+    )
 
 
 def _saveable(eqn: Eqn, out: int, policy: Policy) -> bool:

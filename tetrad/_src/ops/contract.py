@@ -20,7 +20,7 @@ from tetrad._src.ops.convert import canonical, convert_element_type
 from tetrad._src.ops.families import Operand, check_operand
 from tetrad._src.ops.shape import ints, moveaxis, transpose, up
 from tetrad._src.util import dtypes
-from tetrad._src.util.config import numpy_dtype_promotion
+from tetrad._src.util.config import config, numpy_dtype_promotion
 
 Axes = tuple[int, ...]
 
@@ -55,9 +55,14 @@ _PRECISIONS = {
 
 
 def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
-    """What users may give as a precision, as one precision for each operand."""
+    """What users may give as a precision, as one precision for each operand.
+
+    None stands for the setting `jax_default_matmul_precision`.
+    """
     if precision is None:
-        return None
+        precision = config.jax_default_matmul_precision
+        if precision is None:
+            return None
     if isinstance(precision, Precision):
         return precision, precision
     if isinstance(precision, str) and precision in _PRECISIONS:

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from tetrad._src.util.memo import clear_caches
 from tetrad._src.util.words import nearest
 
 __all__ = [
@@ -317,8 +318,11 @@ class Config(threading.local):
         if why is not None and value != getattr(Config, name):
             raise RuntimeError(f"{name} can no longer change: {why}")
         with _lock:
+            changed = _process[name] != value
             _process[name] = value
             _publish()
+        if changed and name == _PRECISION:
+            clear_caches("plans of ")
         if not self._blocks:
             return
         # The block of this thread that first set the value returns to the new one.
@@ -403,6 +407,10 @@ COMPILED: Final = tuple(name for name, entry in SETTINGS.items() if entry.compil
 _process: Final[dict[str, Any]] = {name: e.default for name, e in SETTINGS.items()}
 
 
+# Plans of calls follow the process-wide precision, and are made again if it changes.
+_PRECISION: Final = "jax_default_matmul_precision"
+
+
 def _write(values: dict[str, Any], name: str, value: Any) -> None:
     """Writes one value, and what is derived from it."""
     values[name] = value
@@ -412,6 +420,7 @@ def _write(values: dict[str, Any], name: str, value: Any) -> None:
         unchanged = (
             values["jax_numpy_dtype_promotion"] == "standard"
             and values["jax_numpy_rank_promotion"] == "allow"
+            and values[_PRECISION] == _process[_PRECISION]
         )
         values["mode"] = int(values["x64"]) if unchanged else 2
 
@@ -508,6 +517,10 @@ class scoped:
     def value(self) -> Any:
         """The value in this thread."""
         return config.read(self.name)
+
+    def get_global(self) -> Any:
+        """The value for threads that set none of their own."""
+        return getattr(Config, self.name)
 
     def __repr__(self) -> str:
         return f"<context manager of {self.name}>"

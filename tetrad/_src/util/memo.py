@@ -51,12 +51,16 @@ def register_cache(cache: Clearable) -> None:
     _registry.add(cache)
 
 
-def clear_caches() -> int:
-    """Empties every registered cache; returns how many entries were dropped."""
+def clear_caches(prefix: str = "") -> int:
+    """Empties every registered cache whose name begins with `prefix`.
+
+    Returns how many entries were dropped.
+    """
     dropped = 0
     for cache in list(_registry):
-        dropped += len(cache)
-        cache.clear()
+        if cache.name.startswith(prefix):
+            dropped += len(cache)
+            cache.clear()
     return dropped
 
 
