@@ -1,0 +1,182 @@
+"""Random keys: made from seeds, split, folded, and taken apart.
+
+In: seeds, words, and keys as users give them. Out: typed key arrays (`jax.random.key`) or
+raw arrays of 32-bit words (`jax.random.PRNGKey`); functions give back the kind that they
+were given. `one_key` is what every sampler calls on its first argument.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.lib.compiled import compiled
+from tetrad._src.numpy import convert
+from tetrad._src.numpy.axes import shape_argument
+from tetrad._src.ops import random
+from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.util import dtypes, frames
+from tetrad._src.util.config import config
+
+IMPLEMENTATION = "threefry2x32"
+Key = Any
+
+
+def key(seed: int | Value, *, impl: str | None = None) -> Any:
+    """A random key, made from an integer seed.
+
+    Seeds that fit 32 bits give JAX's keys; larger ones use all their 64 bits.
+
+    >>> import tetrad as jax
+    >>> jax.random.key(0).shape
+    ()
+    """
+    _check_impl(impl)
+    return random.random_seed(_check_seed(seed, "key"))
+
+
+def PRNGKey(seed: int | Value, *, impl: str | None = None) -> Any:
+    """A random key as a raw array of two 32-bit words; see `key`."""
+    _check_impl(impl)
+    typed = random.random_seed(_check_seed(seed, "PRNGKey"))
+    return like(typed, not config.jax_enable_custom_prng)
+
+
+def _check_impl(impl: str | None) -> None:
+    if impl not in (None, IMPLEMENTATION, "fry"):
+        raise NotImplementedError(
+            f"random keys of the kind {impl!r} do not exist here; the one generator is"
+            f" {IMPLEMENTATION!r}, JAX's default"
+        )
+
+
+def _check_seed(seed: Any, name: str) -> Any:
+    aval = aval_of(seed)
+    if aval.ndim:
+        raise TypeError(
+            f"jax.random.{name} takes one integer seed, got {aval.long_name()}; use"
+            f" jax.vmap(jax.random.{name}) for several keys"
+        )
+    if aval.kind not in "iu" or isinstance(seed, bool):
+        raise TypeError(
+            f"jax.random.{name}: the seed must be an integer, got {seed!r}"
+            f" ({aval.dtype.name})"
+        )
+    return seed
+
+
+def key_data(keys: Key) -> Any:
+    """The 32-bit words of keys: shape `(*keys.shape, 2)`."""
+    typed, raw = any_keys(keys, "key_data")
+    return keys if raw else random.random_unwrap(typed)
+
+
+def wrap_key_data(words: Any, *, impl: str | None = None) -> Any:
+    """Typed keys with the given words, an array of uint32 of shape `(…, 2)`."""
+    _check_impl(impl)
+    return random.random_wrap(convert.operand(words, "random.wrap_key_data"))
+
+
+def key_impl(keys: Key) -> str:
+    """The name of the generator of a key: 'fry' for Threefry."""
+    any_keys(keys, "key_impl")
+    return "fry"
+
+
+def clone(keys: Key) -> Any:
+    """The same keys, meant to be used again."""
+    typed, raw = any_keys(keys, "clone")
+    return like(random.random_clone(typed), raw)
+
+
+def any_keys(keys: Any, name: str) -> tuple[Any, bool]:
+    """Typed keys, and whether they came as raw words and new ones go out as such."""
+    if isinstance(keys, (np.ndarray, np.generic)):
+        keys = convert.operand(keys, f"random.{name}")
+    if isinstance(keys, Value):
+        aval = keys.aval
+        if dtypes.is_key(aval.dtype):
+            return keys, False
+        if aval.dtype == np.uint32 and aval.ndim and aval.shape[-1] == 2:
+            _notice_raw(name)
+            return random.random_wrap(keys), not config.jax_enable_custom_prng
+        got = aval.long_name()
+    else:
+        got = f"{keys!r} of type {type(keys).__name__}"
+    seed = keys if type(keys) is int else "seed"
+    raise TypeError(
+        f"jax.random.{name}: the first argument must be a random key, got {got}. Make one"
+        f" with jax.random.key({seed})."
+    )
+
+
+def _notice_raw(name: str) -> None:
+    """Warns or raises, as `jax_legacy_prng_key` says, if a key is given as words."""
+    setting = config.jax_legacy_prng_key
+    if setting == "allow":
+        return
+    problem = (
+        f"jax.random.{name} was given a raw key, and jax_legacy_prng_key is {setting!r};"
+        " make keys with jax.random.key, or type them with jax.random.wrap_key_data"
+    )
+    if setting == "error":
+        raise ValueError(problem)
+    frames.warn(problem)
+
+
+def one_key(key: Any, name: str) -> tuple[Any, bool]:
+    typed, raw = any_keys(key, name)
+    if typed.aval.ndim:
+        raise ValueError(
+            f"jax.random.{name}: the first argument must be a single key, got"
+            f" {typed.aval.size} keys of shape {typed.aval.shape}. Use jax.vmap(lambda k: jax.random.{name}(k, …))(keys)."
+        )
+    return typed, raw
+
+
+def like(typed: Any, raw: bool) -> Any:
+    return random.random_unwrap(typed) if raw else typed
+
+
+def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
+    """New keys from a key, which is then used up.
+
+    Returns an array of `num` keys (or of shape `num`).
+
+    >>> import tetrad as jax
+    >>> key, sub = jax.random.split(jax.random.key(0))
+    """
+    typed, raw = one_key(key, "split")
+    shape = shape_argument(num, "jax.random.split")
+    return _split(typed, shape=shape) if not raw else _split_raw(key, shape=shape)
+
+
+@compiled
+def _split(typed: Any, shape: tuple[int, ...]) -> Any:
+    return random.random_split(typed, shape)
+
+
+@compiled
+def _split_raw(words: Any, shape: tuple[int, ...]) -> Any:
+    return random.random_unwrap(random.random_split(random.random_wrap(words), shape))
+
+
+def fold_in(key: Key, data: int | Value) -> Any:
+    """A new key from a key and an integer (as 32 bits)."""
+    typed, raw = one_key(key, "fold_in")
+    if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
+        if not -(2**31) <= data < 2**32:
+            raise OverflowError(
+                f"jax.random.fold_in takes 32 bits of data, and {data} does not fit;"
+                " fold its halves in one after the other"
+            )
+        word: Any = np.uint32(int(data) & 0xFFFFFFFF)
+    elif aval_of(data).ndim:
+        raise TypeError(
+            f"jax.random.fold_in takes one integer, got {aval_of(data).long_name()}"
+        )
+    else:
+        word = convert_element_type(convert.operand(data, "random.fold_in"), np.uint32)
+    return like(random.random_fold_in(typed, word), raw)

@@ -1,0 +1,240 @@
+"""Bits, and the draws that are a few operations on bits: uniform, normal, integers.
+
+In: keys and parameters. Out: arrays with the same bits as JAX's (`normal` within the
+last place of `erf_inv`). Read `unit`, from which the others follow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tetrad._src.core.bind import aval_of
+from tetrad._src.lib.compiled import compiled
+from tetrad._src.lib.random.arguments import Shape, bound, float_dtype, pick, shape_of
+from tetrad._src.lib.random.keys import Key, one_key
+from tetrad._src.numpy import convert
+from tetrad._src.numpy import shape as shape_functions
+from tetrad._src.numpy.promote import broadcast_shapes
+from tetrad._src.ops import elementwise as ops
+from tetrad._src.ops import random, special
+from tetrad._src.ops import shape as shape_ops
+from tetrad._src.ops.bitcast import bitcast_convert_type
+from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.ops.identity import stop_gradient
+from tetrad._src.util import dtypes
+
+
+def bits(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
+    """Uniform random bits as unsigned integers (uint32 by default)."""
+    dtype = dtypes.canonicalize_dtype(np.uint32 if dtype is None else dtype)
+    if dtypes.kind(dtype) != "u":
+        raise ValueError(
+            f"jax.random.bits draws unsigned integers, got dtype={dtype.name}"
+        )
+    typed, _ = one_key(key, "bits")
+    return random.random_bits(typed, dtype.itemsize * 8, shape_of(shape, "bits"))
+
+
+def uniform(
+    key: Key, shape: Shape = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
+) -> Any:
+    """Uniform numbers in [minval, maxval).
+
+    minval and maxval broadcast to `shape`.
+
+    >>> import tetrad as jax
+    >>> u = jax.random.uniform(jax.random.key(0), (3,))
+    >>> bool((u >= 0).all() and (u < 1).all())
+    True
+    """
+    dtype = float_dtype(dtype, "uniform")
+    shape = shape_of(shape, "uniform")
+    typed, _ = one_key(key, "uniform")
+    low = bound(minval, shape, dtype, "uniform", "minval")
+    high = bound(maxval, shape, dtype, "uniform", "maxval")
+    return _uniform(typed, low, high, shape=shape, dtype=dtype)
+
+
+def unit(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers in [0, 1): random bits in the mantissa of a number in [1, 2), less 1."""
+    info = dtypes.finfo(dtype)
+    width = dtype.itemsize * 8
+    mantissa = int(info.nmant)
+    drawn = 8 if mantissa < 8 else width
+    words = random.random_bits(typed, drawn, shape)
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    if drawn != width:
+        words = convert_element_type(words, unsigned)
+    one = np.ones((), dtype).view(unsigned)[()]
+    fraction = ops.shift_right_logical(words, unsigned.type(drawn - mantissa))
+    return ops.sub(
+        bitcast_convert_type(ops.bitwise_or(fraction, one), dtype), dtype.type(1)
+    )
+
+
+@compiled
+def _uniform(
+    typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    return spread(unit(typed, shape, dtype), low, high)
+
+
+def spread(unit: Any, low: Any, high: Any) -> Any:
+    return ops.max(low, random.stretch(unit, ops.sub(high, low), low))
+
+
+def normal(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
+    """Standard normal numbers; complex dtypes have unit variance in all.
+
+    With U uniform in (-1, 1): sqrt(2) erf_inv(U).
+
+    >>> import tetrad as jax
+    >>> jax.random.normal(jax.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    shape = shape_of(shape, "normal")
+    if dtypes.kind(dtype) == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        typed, _ = one_key(key, "normal")
+        keys = random.random_split(typed, (2,))
+        real = _normal(pick(keys, 0), shape=shape, dtype=part)
+        imag = _normal(pick(keys, 1), shape=shape, dtype=part)
+        return ops.div(ops.complex(real, imag), dtype.type(math.sqrt(2)))
+    dtype = float_dtype(dtype, "normal")
+    typed, _ = one_key(key, "normal")
+    return _normal(typed, shape=shape, dtype=dtype)
+
+
+@compiled
+def _normal(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    low = dtype.type(np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype))
+    drawn = spread(unit(typed, shape, dtype), low, dtype.type(1))
+    return ops.mul(dtype.type(math.sqrt(2)), special.erf_inv(drawn))
+
+
+def truncated_normal(
+    key: Key, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
+) -> Any:
+    """Standard normal numbers between `lower` and `upper`, which are not drawn.
+
+    The bounds broadcast to `shape`, whose default is their common shape.
+
+    >>> import tetrad as jax
+    >>> x = jax.random.truncated_normal(jax.random.key(0), -1, 2, (1000,))
+    >>> bool((x > -1).all() and (x < 2).all())
+    True
+    """
+    dtype = float_dtype(dtype, "truncated_normal")
+    typed, _ = one_key(key, "truncated_normal")
+    if shape is None:
+        shape = broadcast_shapes(aval_of(lower).shape, aval_of(upper).shape)
+    shape = shape_of(shape, "truncated_normal")
+    low = bound(lower, shape, dtype, "truncated_normal", "lower")
+    high = bound(upper, shape, dtype, "truncated_normal", "upper")
+    return _truncated(typed, low, high, shape=shape, dtype=dtype)
+
+
+@compiled
+def _truncated(
+    typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    """The inverse distribution function of uniform numbers between those of the bounds."""
+    root = dtype.type(math.sqrt(2))
+    a, b = [special.erf(ops.div(bound, root)) for bound in (low, high)]
+    drawn = ops.mul(root, special.erf_inv(spread(unit(typed, shape, dtype), a, b)))
+    infinity = dtype.type(np.inf)
+    above = ops.nextafter(stop_gradient(low), infinity)
+    below = ops.nextafter(stop_gradient(high), ops.neg(infinity))
+    return ops.min(ops.max(drawn, above), below)
+
+
+def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+    """Uniform integers in [minval, maxval).
+
+    minval and maxval broadcast to `shape`; where maxval <= minval the result is minval.
+
+    >>> import tetrad as jax
+    >>> d = jax.random.randint(jax.random.key(0), (100,), 1, 7)
+    >>> int(d.min()), int(d.max())
+    (1, 6)
+    """
+    dtype = dtypes.canonicalize_dtype(int if dtype is None else dtype)
+    if dtypes.kind(dtype) not in "iu":
+        raise TypeError(f"jax.random.randint draws integers, got dtype={dtype.name}")
+    shape = shape_of(shape, "randint")
+    typed, _ = one_key(key, "randint")
+    info = dtypes.iinfo(dtype)
+    if dtype.itemsize < 4:  # drawn as 32-bit numbers, within the range of the dtype
+        for what, value in (("minval", minval), ("maxval", maxval)):
+            if isinstance(value, (int, np.integer)) and not (
+                info.min <= int(value) <= int(info.max) + 1
+            ):
+                dtypes.check_narrowing(int(value), dtype, f"jax.random.randint: {what}")
+        wide = randint(key, shape, minval, maxval, np.int32)
+        return convert_element_type(wide, dtype)
+    beyond = isinstance(maxval, (int, np.integer)) and int(maxval) == int(info.max) + 1
+    if beyond:
+        maxval = int(info.max)
+    for what, value in (("minval", minval), ("maxval", maxval)):
+        if aval_of(value).kind not in "iu":
+            raise TypeError(
+                f"jax.random.randint: bounds must be integers, got {what}={value!r}"
+            )
+    low = _integer_bound(minval, shape, dtype, "minval")
+    high = _integer_bound(maxval, shape, dtype, "maxval")
+    return _randint(typed, low, high, shape=shape, dtype=dtype, beyond=beyond)
+
+
+def _integer_bound(x: Any, shape: tuple[int, ...], dtype: Any, what: str) -> Any:
+    if isinstance(x, (int, np.integer)):
+        dtypes.check_narrowing(int(x), dtype, f"jax.random.randint: {what}")
+        return dtype.type(x)
+    x = convert.operand(x, "random.randint", what)
+    info = dtypes.iinfo(dtype)
+    if aval_of(x).dtype != dtype and dtypes.iinfo(aval_of(x).dtype).bits > info.bits:
+        x = ops.clamp(
+            aval_of(x).dtype.type(info.min), x, aval_of(x).dtype.type(info.max)
+        )
+    x = convert_element_type(x, dtype)
+    return shape_functions.broadcast_to(x, shape) if aval_of(x).ndim else x
+
+
+@compiled
+def _randint(
+    typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, beyond: bool
+) -> Any:
+    """Two draws make a number of twice the width, whose remainder is nearly unbiased."""
+    width = dtype.itemsize * 8
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    keys = random.random_split(typed, (2,))
+    upper = random.random_bits(pick(keys, 0), width, shape)
+    lower = random.random_bits(pick(keys, 1), width, shape)
+    empty = ops.le(high, low)
+    span = convert_element_type(ops.sub(high, low), unsigned)
+    span = ops.select_n(empty, span, shape_ops.full_like(span, 1))
+    if beyond:
+        wider = ops.add(span, unsigned.type(1))
+        span = ops.select_n(empty, wider, span)
+    half = ops.rem(shape_ops.full_like(span, 1 << (width // 2)), span)
+    multiplier = ops.rem(ops.mul(half, half), span)
+    offset = ops.add(ops.mul(ops.rem(upper, span), multiplier), ops.rem(lower, span))
+    offset = ops.rem(offset, span)
+    return ops.add(low, convert_element_type(offset, dtype))
+
+
+def bernoulli(key: Key, p: Any = 0.5, shape: Shape | None = None) -> Any:
+    """True with probability p, element by element.
+
+    p broadcasts to `shape`, whose default is the shape of p.
+    """
+    p = convert.operand(p, "random.bernoulli", "p")
+    dtype = aval_of(p).dtype
+    if dtypes.kind(dtype) != "f":
+        dtype = dtypes.canonicalize_dtype(float)
+    shape = aval_of(p).shape if shape is None else shape_of(shape, "bernoulli")
+    p = bound(p, shape, dtype, "bernoulli", "p")
+    return ops.lt(uniform(key, shape, dtype), p)
