@@ -14,24 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tetrad._src.cpu import accesses
+from tetrad._src.cpu.accesses import Local
 from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import CONTIGUOUS, UNIFORM, Loops
 from tetrad._src.cpu.map import walk_rows
 from tetrad._src.cpu.scalar import Value
-from tetrad._src.passes.ir import PICK, Form, Inner, Turn
+from tetrad._src.passes.ir import PICK, Access, Form, Inner, Turn
 
 POLL = 4096  # turns between looks at the cancel flag
-
-
-class Local:
-    """A value of a turn: one for all points, or `wide`, one for each lane."""
-
-    __slots__ = ("value", "wide")
-
-    def __init__(self, value: Value, wide: bool) -> None:
-        self.value = value
-        self.wide = wide
 
 
 Several = list[Local]
@@ -210,13 +202,11 @@ class Turns:
         first = len(turn.wide) - len(turn.entries)
         for offset, entry in enumerate(turn.entries):
             refs = entry[1:2] if entry[0] == PICK else entry[1:]
-            if type(entry[0]) is Form or any(
-                r >= 0 and r not in frame.found for r in refs
-            ):
+            if _moves(entry[0]) or any(r >= 0 and r not in frame.found for r in refs):
                 continue
             frame.found[first + offset] = self.entry(frame, first + offset, entry)
         for offset, entry in enumerate(turn.entries):
-            if turn.wide[first + offset] and entry[0] != PICK:
+            if turn.wide[first + offset] and _spreads(entry[0]):
                 for ref in entry[1:]:
                     if ref in frame.found:
                         self.wide(frame, ref)
@@ -240,17 +230,20 @@ class Turns:
         if type(head) is Form:
             return self.run(head, [self.local(frame, r) for r in entry[1:]], False)
         wide = frame.turn.wide[number]
+        if type(head) is Access:
+            operands = [self.local(frame, ref) for ref in entry[1:]]
+            return accesses.access(self, head, operands, wide)
         if head == PICK:
             several = frame.found[entry[1]]
             if type(several) is list:
                 return several[entry[2]]
             return Local(several.value.results[entry[2]], several.wide)
         if wide:
-            operands = [self.wide(frame, ref) for ref in entry[1:]]
-            return Local(self.body.apply(head, operands), True)
+            values = [self.wide(frame, ref) for ref in entry[1:]]
+            return Local(self.body.apply(head, values), True)
         with self.w.one_lane():
-            operands = [self.local(frame, ref).value for ref in entry[1:]]
-            return Local(self.body.apply(head, operands), False)
+            values = [self.local(frame, ref).value for ref in entry[1:]]
+            return Local(self.body.apply(head, values), False)
 
     def local(self, frame: Frame, ref: int) -> Local:
         found: Local = self.lifted[~ref] if ref < 0 else frame.found[ref]
@@ -382,6 +375,18 @@ def _while(
     return names
 
 
+def _moves(head: Any) -> bool:
+    """Whether an entry may give something else in the next turn, for equal operands."""
+    if type(head) is Access:
+        return head.store or not head.steady
+    return type(head) is Form
+
+
+def _spreads(head: Any) -> bool:
+    """Whether an entry wants its operands in the lanes."""
+    return head != PICK and type(head) is not Access and type(head) is not Form
+
+
 def _spread_lifted(form: Form) -> set[int]:
     """The lifted values that vectors use."""
     found: set[int] = set()
@@ -390,6 +395,6 @@ def _spread_lifted(form: Form) -> set[int]:
         for offset, entry in enumerate(turn.entries):
             if type(entry[0]) is Form:
                 found |= _spread_lifted(entry[0])
-            elif entry[0] != PICK and turn.wide[first + offset]:
+            elif _spreads(entry[0]) and turn.wide[first + offset]:
                 found.update([~ref for ref in entry[1:] if ref < 0])
     return found

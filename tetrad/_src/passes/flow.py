@@ -30,7 +30,6 @@ from tetrad._src.passes.graph import (
     scalar_node,
 )
 from tetrad._src.passes.hoist import hoist
-from tetrad._src.passes.inner import CARRY, CONST, flow_roles
 from tetrad._src.passes.ir import (
     MANY,
     SCALAR,
@@ -47,6 +46,7 @@ from tetrad._src.passes.ir import (
     Write,
 )
 from tetrad._src.passes.pull import Puller
+from tetrad._src.passes.roles import CARRY, CONST, flow_roles
 from tetrad._src.passes.simplify import simplify
 
 NEW = -1  # an output becomes a value of its own
@@ -212,6 +212,12 @@ class FlowPlacer(Puller):
         kernel = Kernel(space)
         if rank:
             kernel.splat = ((Splat(rank), None, ()),)
+        values = self.arrays(op, ins, made, found, kernel)
+        arrays = []
+        for number, walk in found.walks:
+            value, dtype = values[number]
+            kernel.reads.append(Read(value, dtype, walk, 0, ()))
+            arrays.append(len(kernel.reads) - 1)
         refs = [self.enter_lifted(kernel, what) for what in found.lifted]
         for position in found.operands:
             x = ins[position]
@@ -230,6 +236,8 @@ class FlowPlacer(Puller):
         stores: list[int] = []
         for number, node in enumerate(made):
             aval = node.aval
+            if node.value in kernel.updated:
+                continue
             if op.flow is Flow.SCAN and number >= op.num_carry:
                 places, into = _slices(aval, space, op.reverse), stores
             else:
@@ -250,12 +258,35 @@ class FlowPlacer(Puller):
             tuple(reads),
             tuple(results),
             tuple(stores),
+            tuple(arrays),
         )
         kernel.cost += found.cost
         kernel.wide = kernel.wide or found.long
         if op.flow is not Flow.BRANCH:
             kernel.turns = float(op.length) if op.flow is Flow.SCAN else MANY
         self.steps.append(kernel)
+
+    def arrays(
+        self,
+        op: Any,
+        ins: Sequence[Node],
+        made: Sequence[Node],
+        found: inner.Found,
+        kernel: Kernel,
+    ) -> list[tuple[int, Any]]:
+        """The values and dtypes of arrays in memory; carried ones start as copies."""
+        roles = flow_roles(op, len(ins))
+        first = roles.index(CARRY) if CARRY in roles else 0
+        values = []
+        for position in found.arrays:
+            x = ins[position]
+            value = x.value
+            if roles[position] is CARRY:
+                (carry,) = self.start([x], [made[position - first]])
+                value = carry.value
+                kernel.updated.append(value)
+            values.append((value, x.aval.dtype))
+        return values
 
     def enter_lifted(self, kernel: Kernel, what: Literal | inner.Count) -> int:
         """A literal or a count that the turns of a kernel use."""

@@ -17,9 +17,9 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Flow, Kind, Op
 from tetrad._src.passes import inner
-from tetrad._src.passes.inner import CARRY, flow_roles
 from tetrad._src.passes.ir import Scalar
 from tetrad._src.passes.patches import Piece, unwritten
+from tetrad._src.passes.roles import CARRY, flow_roles
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
 INPUT, VALUE, MAP, VIEW, COUNT, ROOT, GATHER = range(7)
@@ -456,16 +456,22 @@ class Graph:
                     self.store(x)  # or every element would compute it
             if pulled:
                 self.limit(found.cost, pulled)
+            roles = flow_roles(op, len(ins))
+            for position in found.arrays:
+                self.need_memory(ins[position], roles[position])
             return
         if op.flow is Flow.BRANCH:
             self.store(ins[0])
         for position, role in enumerate(flow_roles(op, len(ins))):
-            x = ins[position]
-            if role is CARRY:
-                if x.kind == MAP or x.kind == GATHER:
-                    self.store(x)
-            elif x.kind != VALUE:
+            self.need_memory(ins[position], role)
+
+    def need_memory(self, x: Node, role: int) -> None:
+        """An operand that control flow reads where it is, or starts from."""
+        if role is CARRY:
+            if x.kind == MAP or x.kind == GATHER:
                 self.store(x)
+        elif x.kind != VALUE:
+            self.store(x)
 
     def need_call(self, eqn: Eqn, ins: list[Node]) -> list[Node]:
         """Operands as the hand-made kernel reads them; what it cannot read is stored.

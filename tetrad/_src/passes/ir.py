@@ -17,7 +17,7 @@
     Inner     ::= Form ref* Read* Write*               control flow at every point
     Form      ::= kind Turn*                           the jaxprs that it runs
     Turn      ::= TurnEntry* ref*                      entries count from the operands on
-    TurnEntry ::= Op ref* | pick ref n | Form ref*
+    TurnEntry ::= Op ref* | pick ref n | Form ref* | Access ref*
     Call      ::= name parameters Read* values         a kernel made by hand
     Copy      ::= value value                          unless both are one buffer
     Branch    ::= value Block*                         the block that the value names
@@ -130,6 +130,35 @@ class Scatter(NamedTuple):
     coordinates: tuple[Coordinate | None, ...]
 
 
+class Where(NamedTuple):
+    """Which element an INDEXED or UPDATE operation means, in an array of rank `rank`.
+
+    It is that of element `index` of the outer array (the result, or the updates) of
+    shape `outer`; the indices have the shape `vectors`.
+    """
+
+    op: Any
+    rank: int
+    index: Shape  # type: ignore[assignment]
+    outer: Shape
+    vectors: Shape
+
+
+class Access(NamedTuple):
+    """An element that a turn fetches from an array in memory, or stores there.
+
+    Without `where` the operands are as many starts, limits and strides as `starts` says,
+    and an offset. Otherwise they are the elements of the indices, the extents and the
+    strides of the array. What is stored comes last.
+    """
+
+    array: int  # a number into `Inner.arrays`
+    starts: int
+    steady: bool  # nothing is ever stored in that array
+    store: bool
+    where: Where | None = None
+
+
 class Turn(NamedTuple):
     """A jaxpr inside of a kernel, as entries.
 
@@ -165,7 +194,7 @@ class Inner(NamedTuple):
     `refs` are the entries of the lifted values, then of the operands. `reads` are the
     numbers of the kernel's reads that move with the turns, `results` and `stores` those
     of its writes, -1 where nobody wants the result: what is carried at the end, and
-    what each turn gives.
+    what each turn gives. `arrays` are the reads of arrays that accesses go to.
     """
 
     form: Form
@@ -174,6 +203,7 @@ class Inner(NamedTuple):
     reads: tuple[int, ...]
     results: tuple[int, ...]
     stores: tuple[int, ...]
+    arrays: tuple[int, ...]
 
 
 READ = "read"
@@ -206,6 +236,7 @@ class Kernel:
         "places",
         "inner",
         "turns",
+        "updated",
     )
 
     def __init__(self, space: Shape) -> None:
@@ -227,6 +258,7 @@ class Kernel:
         self.wide = False  # some entry has 64-bit registers
         self.cost = 0.0
         self.inner: Inner | None = None
+        self.updated: list[int] = []  # values that the inner loop changes
         self.turns = 1.0  # of the inner loop; `cost` is that of one
 
     def write_type(self, write: Write) -> Any:

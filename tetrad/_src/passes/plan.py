@@ -195,6 +195,7 @@ def written_values(step: Step) -> list[int]:
     for reduction in step.reductions:
         found.extend(reduction.values)
     found.extend([scatter.value for scatter in step.scatters])
+    found.extend(step.updated)
     return found
 
 

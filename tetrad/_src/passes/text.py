@@ -11,6 +11,7 @@ from tetrad._src.passes.ir import (
     READ,
     SCALAR,
     Band,
+    Access,
     Branch,
     Call,
     Copy,
@@ -137,6 +138,11 @@ def _form_lines(form: Form) -> list[str]:
                 refs = " ".join(_turn_ref(r) for r in entry[1:])
                 lines.append(f"    {name} = {head.kind} {refs}")
                 lines.extend(f"    {line}" for line in _form_lines(head))
+            elif type(head) is Access:
+                refs = " ".join(_turn_ref(r) for r in entry[1:])
+                verb = "store in" if head.store else "fetch from"
+                where = f" by {head.where.op.name}" if head.where is not None else ""
+                lines.append(f"    {name} = {verb} array {head.array}{where} {refs}")
             elif head == PICK:
                 lines.append(f"    {name} = pick {_turn_ref(entry[1])} {entry[2]}")
             else:
