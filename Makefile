@@ -1,5 +1,6 @@
 # make demo   sets up a virtual environment and trains a network on handwritten digits
 # make test   sets up and runs the tests
+# make examples  runs every program in examples/
 # make lint   ruff, mypy --strict, import contracts
 # make bench  prints tables of our benchmarks (against JAX where it is installed)
 
@@ -8,7 +9,9 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-slow oracle lint bench wheel clean
+EXAMPLES = digits eight_schools kepler lynx_and_hares heat char_rnn
+
+.PHONY: demo examples test test-slow oracle lint bench wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -21,6 +24,9 @@ $(VENV)/.%: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py
+
+examples: $(VENV)/.demo
+	set -e; for name in $(EXAMPLES); do echo "== $$name"; $(BIN)/python examples/$$name.py; done
 
 test: $(VENV)/.demo $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"

@@ -1,0 +1,56 @@
+"""The pages in docs/ and the READMEs show what really happens: their snippets run.
+
+A fenced block that begins with ```python is run. In docs/, lines with >>> are checked
+against what stands below them; a page is one session from top to bottom. Where an output
+holds numbers that vary, the page writes `...` for them.
+"""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import tetrad
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+PAGES = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+READMES = ("README.md", "README.zh-CN.md")
+
+
+def blocks(page):
+    """The fenced Python blocks of a page: the line each starts on, and its text."""
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        yield text.count("\n", 0, match.start(1)), match[1]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages(name):
+    page = ROOT / "docs" / name
+    parser = doctest.DocTestParser()
+    examples = []
+    for line, text in blocks(page):
+        for example in parser.get_examples(text):
+            example.lineno += line
+            examples.append(example)
+    names = {"jax": tetrad, "jnp": tetrad.numpy, "tetrad": tetrad}
+    source = page.read_text(encoding="utf-8")
+    test = doctest.DocTest(examples, names, name, str(page), 0, source)
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    runner.run(test, out=report.write)
+    assert runner.failures == 0, report.getvalue()
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_readmes(name):
+    shown = list(blocks(ROOT / name))
+    assert shown
+    for _, text in shown:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(text, name, "exec"), {})
