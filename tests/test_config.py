@@ -167,7 +167,7 @@ def test_context_managers_need_a_value_or_have_one() -> None:
         settings.default_device()
     with settings.default_matmul_precision("highest"):
         assert config.jax_default_matmul_precision == "highest"
-    with pytest.raises(NotImplementedError), settings.debug_infs():
+    with pytest.raises(NotImplementedError), settings.threefry_partitionable(False):
         pass
 
 
@@ -226,9 +226,9 @@ def test_environment() -> None:
 def test_bad_environment() -> None:
     bad = run("", JAX_ENABLE_X64="perhaps")
     assert "the environment variable JAX_ENABLE_X64='perhaps'" in bad.stderr
-    unacted = run("", JAX_DEBUG_INFS="1")
+    unacted = run("", JAX_DYNAMIC_SHAPES="1")
     assert "NotImplementedError" in unacted.stderr
-    assert "JAX_DEBUG_INFS" in unacted.stderr
+    assert "JAX_DYNAMIC_SHAPES" in unacted.stderr
 
 
 # --- Caches ------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from tetrad._src.util.errors import KeyReuseError as KeyReuseError
 from tetrad._src.util.errors import (
     NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
 )
+from tetrad._src.util.errors import NonFiniteError as NonFiniteError
 from tetrad._src.util.errors import OutOfMemoryError as OutOfMemoryError
 from tetrad._src.util.errors import ShapeError as ShapeError
 from tetrad._src.util.errors import (
@@ -32,6 +33,7 @@ __all__ = [
     "JaxprTypeError",
     "KeyReuseError",
     "NonConcreteBooleanIndexError",
+    "NonFiniteError",
     "OutOfMemoryError",
     "ShapeError",
     "TracerArrayConversionError",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mistakes import arrays, indexing, tracing, transforms
+from mistakes import arrays, debugging, indexing, tracing, transforms
 from mistakes.mistake import Mistake as Mistake
 
 MISTAKES: list[Mistake] = [
@@ -10,4 +10,5 @@ MISTAKES: list[Mistake] = [
     *indexing.MISTAKES,
     *tracing.MISTAKES,
     *transforms.MISTAKES,
+    *debugging.MISTAKES,
 ]

@@ -16,7 +16,7 @@ from tetrad._src.api import devices, plugins
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer
 from tetrad._src.numpy import convert, methods, text
-from tetrad._src.runtime import device, lazy
+from tetrad._src.runtime import device, lazy, nonfinite
 from tetrad._src.runtime.array import Array
 from tetrad._src.transforms import tracer_methods
 from tetrad._src.util import dtypes, frames
@@ -41,6 +41,7 @@ _METHODS = (
 
 def install() -> None:
     lazy.install()
+    nonfinite.install()
     convert.install(_device_array, _move)
     methods.install()
     Array.__repr__ = _array_text  # type: ignore[method-assign]

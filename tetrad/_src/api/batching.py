@@ -29,6 +29,7 @@ from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis
 from tetrad._src.transforms.vmap import move_mapped, vmap_flat
 from tetrad._src.util import errors, frames, tree
+from tetrad._src.util.tables import table
 
 Fun = Callable[..., Any]
 
@@ -317,15 +318,10 @@ def _table(
         if note:
             bad.append((i, name, shape, at))
         rows.append((name, _text(shape), str(at), lane, note))
-    widths = [max(len(row[c]) for row in rows) for c in range(4)]
-    lines = []
-    for number, row in enumerate(rows):
-        cells = " | ".join(cell.ljust(w) for cell, w in zip(row, widths))
-        lines.append(f"  {'>' if row[4] else ' '} {cells}   {row[4]}".rstrip())
-        if number == 0:
-            lines.append("    " + "-|-".join("-" * w for w in widths))
     head = f"vmap: the arguments of `{name_of(options.fun)}` do not fit together"
-    return "\n".join([f"{head}.", *lines, _works(options, leaves, axes, bad, size)])
+    return "\n".join(
+        [f"{head}.", table(rows), _works(options, leaves, axes, bad, size)]
+    )
 
 
 def _shape_or_none(leaf: Any) -> tuple[int, ...] | None:

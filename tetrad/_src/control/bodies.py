@@ -25,6 +25,7 @@ from tetrad._src.ops.families import PYTHON_NUMBERS, check_operand
 from tetrad._src.ops.identity import copy
 from tetrad._src.util import tree
 from tetrad._src.util.dtypes import is_key
+from tetrad._src.util.tables import table
 
 Fun = Callable[..., Any]
 
@@ -314,16 +315,3 @@ class Shown:
 
 
 Shown.__name__ = "array"  # what a message calls it
-
-
-def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Rows in columns, the first as a head; a note in the last column marks a row."""
-    columns = len(rows[0]) - 1
-    widths = [max(len(row[c]) for row in rows) for c in range(columns)]
-    lines = []
-    for number, row in enumerate(rows):
-        cells = " | ".join(cell.ljust(w) for cell, w in zip(row, widths))
-        lines.append(f"  {'>' if row[-1] else ' '} {cells}   {row[-1]}".rstrip())
-        if number == 0:
-            lines.append("    " + "-|-".join("-" * w for w in widths))
-    return "\n".join(lines)

@@ -55,6 +55,7 @@ from tetrad._src.transforms.tracer_methods import primal_of
 from tetrad._src.transforms.vmap import batch_jaxpr
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
+from tetrad._src.util.tables import table
 
 INT32 = np.dtype(np.int32)
 
@@ -577,7 +578,7 @@ def _check_alike(
         rows.append((path or "(all of it)", a.long_name(), b.long_name(), note))
     raise TypeError(
         f"lax.{what}: {names[0]} and {names[1]} must return the same shapes and dtypes."
-        f"\n{bodies.table(rows)}\n{advice}"
+        f"\n{table(rows)}\n{advice}"
     )
 
 

@@ -29,6 +29,7 @@ from tetrad._src.transforms.jvp import instantiate, jvp_flat
 from tetrad._src.transforms.transpose import transpose_jaxpr
 from tetrad._src.transforms.vmap import batch_jaxpr, spread
 from tetrad._src.util import tree
+from tetrad._src.util.tables import table
 
 X = TypeVar("X")
 
@@ -377,7 +378,7 @@ def _check_like(
         note = "" if a.strong() is b.strong() else "<- differs"
         rows.append((path or "(all of it)", a.long_name(), b.long_name(), note))
     raise TypeError(
-        f"lax.{what}: {name} must return the types of {argument}.\n{bodies.table(rows)}"
+        f"lax.{what}: {name} must return the types of {argument}.\n{table(rows)}"
     )
 
 

@@ -27,6 +27,7 @@ from tetrad._src.ops.slices import concatenate, slice_in_dim, stack
 from tetrad._src.ops.views import broadcast_in_dim, reshape, rev, transpose
 from tetrad._src.transforms.vmap import batch_jaxpr, move_mapped, vmap_flat
 from tetrad._src.util import tree
+from tetrad._src.util.tables import table
 
 X = TypeVar("X")
 Y = TypeVar("Y")
@@ -168,7 +169,7 @@ def associative_scan(
             rows.append((f"elems{path}", str(aval_of(x).shape), str(n), note))
         raise ValueError(
             "lax.associative_scan: all arrays must have one length along the axis.\n"
-            f"{bodies.table(rows)}"
+            f"{table(rows)}"
         )
 
     def combine(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:

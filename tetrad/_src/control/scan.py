@@ -49,6 +49,7 @@ from tetrad._src.transforms.vmap import batch_jaxpr, spread
 from tetrad._src.util import errors, tree
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
+from tetrad._src.util.tables import table
 
 Carry = TypeVar("Carry")
 X = TypeVar("X")
@@ -635,7 +636,7 @@ def _steps(what: str, length: Any, leaves: Sequence[Any], treedef: Any) -> int:
             rows.append((name, str(aval_of(x).shape), str(n), note))
         why = "have one length" if given is None else f"have length={given}"
         raise ValueError(
-            f"lax.{what}: the arrays to scan over must {why}.\n{bodies.table(rows)}"
+            f"lax.{what}: the arrays to scan over must {why}.\n{table(rows)}"
         )
     return expected
 

@@ -22,6 +22,7 @@ from tetrad._src.core.stage import restage
 from tetrad._src.ops.views import reduce_sum, zeros
 from tetrad._src.transforms.linearize import Tape, split_jaxpr
 from tetrad._src.transforms.sums import add_any
+from tetrad._src.util import frames
 from tetrad._src.util.memo import memo_on_first
 
 
@@ -55,7 +56,7 @@ def backward(
                 _accumulate(sums, atom, cotangent)
         while linear:
             eqn, args = linear.pop()
-            STATE.where = eqn.where or outside
+            STATE.where = frames.backward(eqn.where) or outside
             _transpose_equation(eqn, args, sums)
         return sums
     finally:

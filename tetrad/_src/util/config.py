@@ -18,7 +18,7 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from tetrad._src.util.memo import clear_caches
@@ -190,6 +190,12 @@ SETTINGS: Final[dict[str, Setting]] = {
         _boolean,
         "Whether traced values that outlive their transformation are looked for.",
     ),
+    "jax_debug_nans": Setting(
+        False, _boolean, "Whether a NaN in a result is an error."
+    ),
+    "jax_debug_infs": Setting(
+        False, _boolean, "Whether an infinity in a result is an error."
+    ),
     "jax_no_tracing": Setting(
         False, _boolean, "Whether it is an error if a function under jit is traced."
     ),
@@ -221,12 +227,6 @@ SETTINGS: Final[dict[str, Setting]] = {
         _boolean,
         "Whether using a random key twice is an error.",
         acts=False,
-    ),
-    "jax_debug_nans": Setting(
-        False, _boolean, "Whether a NaN in a result is an error.", acts=False
-    ),
-    "jax_debug_infs": Setting(
-        False, _boolean, "Whether an infinity in a result is an error.", acts=False
     ),
     "jax_default_prng_impl": Setting(
         "threefry2x32", _text, "The generator behind new random keys.", acts=False
@@ -299,6 +299,8 @@ class Config(threading.local):
     jax_disable_jit: bool
     jax_default_matmul_precision: str | None
     jax_debug_key_reuse: bool
+    jax_debug_nans: bool
+    jax_debug_infs: bool
     jax_traceback_filtering: str
 
     # The blocks this thread is in: (setting, its value before), the outermost first.
@@ -318,11 +320,13 @@ class Config(threading.local):
         if why is not None and value != getattr(Config, name):
             raise RuntimeError(f"{name} can no longer change: {why}")
         with _lock:
-            changed = _process[name] != value
+            before = _process[name]
             _process[name] = value
             _publish()
-        if changed and name == _PRECISION:
+        if name == _PRECISION and value != before:
             clear_caches("plans of ")
+        if name in _switches:
+            _count(name, bool(value) - bool(before))
         if not self._blocks:
             return
         # The block of this thread that first set the value returns to the new one.
@@ -388,8 +392,12 @@ class Block(contextlib.ContextDecorator):
         before = (self.name, mine[self.name])
         mine["_blocks"] = (*config._blocks, before)
         _write(mine, self.name, self.value)
+        if self.value and self.name in _switches:
+            _count(self.name, 1)
 
     def __exit__(self, *error: object) -> None:
+        if self.value and self.name in _switches:
+            _count(self.name, -1)
         mine = config.__dict__
         *outer, (name, value) = config._blocks
         if not outer:
@@ -397,6 +405,27 @@ class Block(contextlib.ContextDecorator):
             return
         mine["_blocks"] = tuple(outer)
         _write(mine, name, value)
+
+
+# What is told when one of some settings comes on anywhere, or is off everywhere again,
+# so that what it asks for costs nothing before; and in how many places each is on.
+_switches: Final[dict[str, Callable[[bool], None]]] = {}
+_places_on: Final[dict[str, int]] = {}
+
+
+def on_switch(names: Sequence[str], told: Callable[[bool], None]) -> None:
+    """Has `told` hear whether any of the settings `names` is on somewhere."""
+    for name in names:
+        _switches[name] = told
+        _places_on[name] = 0
+        _count(name, int(bool(_process[name])))
+
+
+def _count(name: str, change: int) -> None:
+    told = _switches[name]
+    with _lock:
+        _places_on[name] += change
+        told(any([_places_on[n] for n, other in _switches.items() if other is told]))
 
 
 _lock: Final = threading.Lock()

@@ -28,6 +28,7 @@ __all__ = [
     "JaxprTypeError",
     "KeyReuseError",
     "NonConcreteBooleanIndexError",
+    "NonFiniteError",
     "OutOfMemoryError",
     "ShapeError",
     "TracerArrayConversionError",
@@ -256,6 +257,31 @@ class JaxRuntimeError(RuntimeError):
 
     **Why.** The message says what the device reported and names the line of the program
     that asked for the work.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class NonFiniteError(FloatingPointError):
+    """A result has a NaN or an infinity, which `jax_debug_nans` or `_infs` forbids.
+
+    **Why.** With `jax_debug_nans` on, what every operation gives is looked at.  The
+    message names the first operation that made a NaN out of numbers, its line, also
+    inside of `jit` and loops, and the numbers.
+
+    **Fails.**
+
+        with jax.debug_nans(True):
+            x = jnp.array([1.0, 0.0])
+            jnp.log(x) * x              # log(0) is -inf, and -inf * 0 is NaN
+
+    **Works.** Keep the numbers that an operation cannot take away from it:
+
+        safe = jnp.where(x > 0, x, 1.0)
+        jnp.where(x > 0, jnp.log(safe) * x, 0.0)
+
+    Choosing after the operation is not enough for gradients: the side that is not chosen
+    has a derivative too, and 0 times infinity is NaN.
     """
 
     __module__ = _PUBLIC_MODULE

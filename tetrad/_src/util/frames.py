@@ -29,8 +29,11 @@ from tetrad._src.util.config import config
 
 __all__ = [
     "Location",
+    "Marked",
     "Place",
     "argument_named",
+    "backward",
+    "entrance",
     "expression_at",
     "format_where",
     "hidden_frames",
@@ -47,6 +50,18 @@ __all__ = [
 ]
 
 Place: TypeAlias = tuple[CodeType, int]
+
+
+class Marked(tuple[CodeType, int]):
+    """A place of which more is known; equal to the place alone.
+
+    `backward` says that what is computed belongs to the backward pass of a gradient, and
+    `names` are the scopes that the user put around the line, the outermost first.
+    """
+
+    backward: bool = False
+    names: tuple[str, ...] = ()
+
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -88,6 +103,25 @@ def user_frame(depth: int = 1) -> Place | None:
             return code, frame.f_lasti
         frame = frame.f_back
     return None
+
+
+def entrance() -> tuple[FrameType | None, FrameType]:
+    """The nearest frame outside this library, and the frame that it called to get in."""
+    inner = frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
+        inner = frame
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame, inner
+
+
+def backward(place: Place | None) -> Place | None:
+    """The place, marked as one whose cotangents are computed."""
+    if place is None or getattr(place, "backward", False):
+        return place
+    made = Marked(place)
+    made.backward = True
+    made.names = getattr(place, "names", ())
+    return made
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

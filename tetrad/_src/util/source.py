@@ -99,6 +99,30 @@ def operands(text: str, count: int) -> list[str] | None:
     return [ast.unparse(n) for n in found[:count]]
 
 
+_OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+}
+
+
+def is_call_of(text: str, name: str) -> bool:
+    """Whether a piece of source is a call of `name`, or an operator of that name.
+
+    >>> is_call_of("jnp.log(x - 1)", "log"), is_call_of("x / y", "div")
+    (True, True)
+    """
+    node = _expression(text)
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        return _OPERATORS.get(type(node.op)) == name
+    if isinstance(node, ast.Call):
+        function = node.func
+        return getattr(function, "attr", getattr(function, "id", "")) == name
+    return False
+
+
 def subscript(text: str) -> tuple[str, str] | None:
     """`x` and `i` of the source `x[i]`."""
     node = _expression(text)

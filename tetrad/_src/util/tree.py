@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
+from tetrad._src.util.tables import marked_outline, side_by_side
 from tetrad._src.util.treedef import (
     LEAF,
     NONE,
@@ -481,9 +481,6 @@ def _difference_text(
     )
 
 
-_OUTLINE_LINES: Final = 12
-
-
 def _outline(tree: Any, limit: int) -> list[tuple[KeyPath, str]]:
     """One (path, text) line for each node and leaf, indented by depth."""
     lines: list[tuple[KeyPath, str]] = []
@@ -507,18 +504,10 @@ def _side_by_side(left: tuple[str, Any], right: tuple[str, Any], path: KeyPath) 
     columns = []
     for name, tree in (left, right):
         lines = _outline(tree, 400)
-        marked = next((i for i, line in enumerate(lines) if line[0] == path), 0)
-        first = max(0, marked - _OUTLINE_LINES // 2)
-        shown = lines[first : first + _OUTLINE_LINES]
-        text = [f"{'>' if line[0] == path else ' '} {line[1]}" for line in shown]
-        if first:
-            text.insert(0, "  ...")
-        if first + len(shown) < len(lines):
-            text.append("  ...")
-        columns.append([f"  {name}", *text])
-    width = max(len(line) for line in columns[0])
-    rows = itertools.zip_longest(*columns, fillvalue="")
-    return "\n".join(f"{one:<{width}} | {two}".rstrip() for one, two in rows)
+        marked = next((i for i, line in enumerate(lines) if line[0] == path), None)
+        shown = marked_outline([line[1] for line in lines], marked)
+        columns.append([f"  {name}", *shown])
+    return side_by_side(*columns)
 
 
 # --- Registering classes -----------------------------------------------------------------
