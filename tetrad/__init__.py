@@ -16,6 +16,7 @@ from tetrad import dtypes as dtypes
 from tetrad import errors as errors
 from tetrad import extend as extend
 from tetrad import flatten_util as flatten_util
+from tetrad import interpreters as interpreters
 from tetrad import lax as lax
 from tetrad import nn as nn
 from tetrad import numpy as numpy

@@ -192,12 +192,12 @@ class Jit(JaxprCall):
         return shown
 
     @classmethod
-    def bind(cls, *args: Any, **params: Any) -> Any:
-        """As replayed jaxprs call it: only the jaxpr and donations matter."""
+    def of(cls, params: dict[str, Any]) -> Any:
+        """As replayed jaxprs ask: only the jaxpr and donations matter."""
         op = params.get("op")
         if op is None:
             op = cls(params["jaxpr"].jaxpr, tuple(params.get("donated_invars", ())))
-        return op(*args)
+        return op
 
 
 @memo_on_first

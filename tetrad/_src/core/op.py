@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, dataclass_transform
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import STATE
+from tetrad._src.core.bind import STATE, base_trace
 from tetrad._src.util.memo import Cache
 
 
@@ -71,6 +71,25 @@ class Primitive(type):
     fixed: dict[str, Any]
     hidden: tuple[str, ...]
     __match_args__: tuple[str, ...]
+    declared: Any = None  # the base of operations that programs name
+
+    def __new__(
+        mcs,
+        name: str,
+        bases: tuple[type, ...] | None = None,
+        namespace: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A class of operations; `Primitive(name)` declares one without a body."""
+        if bases is None or namespace is None:
+            assert Primitive.declared is not None
+            bases, namespace = (Primitive.declared,), {"name": name, "__module__": ""}
+            if mcs.multiple_results is not Primitive.multiple_results:
+                namespace["multiple"] = bool(mcs.multiple_results)
+        return super().__new__(mcs, name, bases, namespace, **kwargs)
+
+    def __init__(cls, name: str, *args: Any, **kwargs: Any) -> None:
+        pass
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls.kind is Kind.CALL or kwargs:
@@ -90,20 +109,40 @@ class Primitive(type):
 
     def bind(cls, *args: Any, **params: Any) -> Any:
         """`primitive.bind(*operands, **params)`, as replayed jaxprs call it."""
+        return cls.of(params)(*args)
+
+    def of(cls, params: dict[str, Any]) -> Any:
+        """The operation that has `params`, as its equations show them."""
         if type(params.get("op")) is cls:
-            return params["op"](*args)
+            return params["op"]
+        params = dict(params)
         for name in cls.hidden:
             if name not in cls.__match_args__:
                 params.pop(name, None)
         for name, value in cls.fixed.items():
             if params.pop(name, value) != value:
                 raise TypeError(f"{cls.name} takes no {name}, leave it {value}")
-        return cls(**params)(*args)
+        return cls(**params)
 
     def get_bind_params(cls, params: Parameters) -> tuple[list[Any], dict[str, Any]]:
         """What `bind` takes besides operands: no functions, and the operation itself."""
         op = getattr(params, "op", None)
         return [], dict(params) if op is None else {"op": op}
+
+    def impl(cls, *args: Any, **params: Any) -> Any:
+        """The result for arrays, computed whatever is being traced."""
+        outside = STATE.trace
+        STATE.trace = base_trace()
+        try:
+            return cls.bind(*args, **params)
+        finally:
+            STATE.trace = outside
+
+    def abstract_eval(cls, *avals: Aval, **params: Any) -> tuple[Any, frozenset[Any]]:
+        """The type of the result for types of operands, and the effects."""
+        op = cls.of(params)
+        out = infer(op, avals)
+        return (list(out) if cls.multiple else out), op.effects
 
     def __str__(cls) -> str:
         return cls.name
@@ -111,6 +150,12 @@ class Primitive(type):
     @property
     def multiple_results(cls) -> bool:
         return cls.multiple
+
+    @multiple_results.setter
+    def multiple_results(cls, several: bool) -> None:
+        if cls.declared is None or not issubclass(cls, cls.declared):
+            raise AttributeError(f"how many results {cls.name} has cannot change")
+        cls.multiple = several
 
 
 class Linear:
@@ -188,6 +233,7 @@ class Op(metaclass=Primitive):
     expand: ClassVar[Any] = None  # (*args) -> outs, in terms of other operations
     lift: ClassVar[Any] = None  # (jaxprs, count) -> (op, places): see `rewrite.lifted`
     simplify: ClassVar[Any] = None  # (*args) -> outs | None
+    require: ClassVar[Any] = None  # (*avals): raises if no machine can run it
 
     # -- the machines: see the protocols at the end of this file ------------------
     scalar: ClassVar[Any] = None  # ELEMENTWISE: (block, *xs) -> value(s)

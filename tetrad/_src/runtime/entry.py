@@ -64,12 +64,23 @@ class Entry:
         if work is not None:
             self.load += work(*in_avals) // 4
         if op.kind is Kind.CALL:
+            _require(op, in_avals)
             self.weight = sum([len(j.eqns) for j in op.jaxprs()])
             self.heavy = (
                 self.weight > LIGHT_CALL_EQUATIONS
                 or self.load > LIGHT_CALL_BYTES
                 or loops(op)
             )
+
+
+def _require(op: Op, avals: Sequence[Aval]) -> None:
+    """Raises what keeps `op` from running, now and not when its result is needed."""
+    if op.require is not None:
+        op.require(*avals)
+    for jaxpr in op.jaxprs():
+        for eqn in jaxpr.eqns:
+            if eqn.op.kind is Kind.CALL:
+                _require(eqn.op, [atom.aval for atom in eqn.ins])
 
 
 def loops(op: Op) -> bool:

@@ -1,0 +1,345 @@
+"""Operations that programs declare, and what `jax.extend` and `jax.interpreters` tell."""
+
+import numpy as np
+import pytest
+
+import tetrad as jax
+import tetrad.numpy as jnp
+from tetrad import lax
+from tetrad.core import ShapedArray
+from tetrad.extend import core
+from tetrad.interpreters import ad, batching, mlir, xla
+
+
+def same_type(*avals, **params):
+    return ShapedArray(avals[0].shape, avals[0].dtype)
+
+
+def lowered_as(name, f, derivatives=()):
+    """An operation that is computed by `f`, elementwise."""
+    p = core.Primitive(name)
+    p.def_impl(lambda *args, **params: xla.apply_primitive(p, *args, **params))
+    p.def_abstract_eval(same_type)
+    mlir.register_lowering(p, mlir.lower_fun(f, multiple_results=False))
+    batching.defbroadcasting(p)
+    if derivatives:
+        ad.defjvp(p, *derivatives)
+    return p
+
+
+def multiply_add():
+    """As the tutorial on operations builds it, rule by rule."""
+    p = core.Primitive("multiply_add")
+    p.def_impl(lambda x, y, z: np.add(np.multiply(x, y), z))
+    p.def_abstract_eval(same_type)
+
+    def jvp(primals, tangents):
+        x, y, z = primals
+        dx, dy, dz = (
+            lax.full_like(x, 0) if type(t) is ad.Zero else t for t in tangents
+        )
+        return p.bind(x, y, z), p.bind(dx, y, p.bind(x, dy, dz))
+
+    def transpose(ct, x, y, z):
+        if not ad.is_undefined_primal(x):
+            return None, p.bind(x, ct, lax.full_like(x, 0)), ct
+        return p.bind(ct, y, lax.full_like(y, 0)), None, ct
+
+    ad.primitive_jvps[p] = jvp
+    ad.primitive_transposes[p] = transpose
+    batching.primitive_batchers[p] = lambda args, dims: (p.bind(*args), dims[0])
+    lower = mlir.lower_fun(lambda x, y, z: x * y + z, multiple_results=False)
+    mlir.register_lowering(p, lower, platform="cpu")
+    return p
+
+
+def test_the_tutorial():
+    p = multiply_add()
+
+    def square_add(a, b):
+        return p.bind(a, a, b)
+
+    assert square_add(2.0, 10.0) == 14
+    assert jax.jit(square_add)(2.0, 10.0) == 14
+    assert jax.jvp(square_add, (2.0, 10.0), (1.0, 1.0)) == (14, 5)
+    both = jax.jit(lambda args, dirs: jax.jvp(square_add, args, dirs))
+    assert both((2.0, 10.0), (1.0, 1.0)) == (14, 5)
+    assert jax.grad(square_add)(2.0, 10.0) == 4
+    assert jax.jit(jax.grad(square_add))(2.0, 10.0) == 4
+    xs, ys = np.array([2.0, 3.0]), np.array([10.0, 20.0])
+    np.testing.assert_array_equal(jax.vmap(square_add)(xs, ys), [14, 29])
+    np.testing.assert_array_equal(jax.jit(jax.vmap(square_add))(xs, ys), [14, 29])
+    text = str(jax.make_jaxpr(square_add)(2.0, 10.0))
+    assert "c:f32[] = multiply_add a a b" in text
+
+
+def test_a_primitive_is_one_of_the_library():
+    p = multiply_add()
+    assert isinstance(p, core.Primitive)
+    assert isinstance(lax.sin_p, core.Primitive)
+    assert (p.name, str(p), p.multiple_results) == (
+        "multiply_add",
+        "multiply_add",
+        False,
+    )
+    closed = jax.make_jaxpr(lambda x: p.bind(x, x, 1.0))(2.0)
+    (eqn,) = closed.eqns
+    assert eqn.primitive is p
+    assert eqn.primitive.bind(1.0, 2.0, 3.0, **eqn.params) == 5
+    assert jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 3.0) == [10]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
+def test_parameters_reach_every_rule(transform):
+    p = lowered_as(
+        "scale",
+        lambda x, *, by, shift: x * by + shift[0],
+        [lambda t, x, *, by, shift: t * by],
+    )
+
+    def f(x):
+        return p.bind(x, by=3.0, shift=[1.0])
+
+    x = jnp.arange(3.0)
+    np.testing.assert_array_equal(transform(f)(x), [1, 4, 7])
+    np.testing.assert_array_equal(transform(jax.vmap(f))(x), [1, 4, 7])
+    assert transform(jax.grad(f))(2.0) == 3
+    assert "scale[by=3.0 shift=[1.0]]" in str(jax.make_jaxpr(f)(x))
+
+
+def test_parameters_tell_programs_apart():
+    p = lowered_as("plus", lambda x, *, n: x + n)
+    one, two = (jax.jit(lambda x, n=n: p.bind(x, n=n)) for n in (1, 2))
+    assert (one(1.0), two(1.0), one(1.0)) == (2, 3, 2)
+    assert jax.jit(lambda x: p.bind(x, n=1.5))(1.0) == 2.5
+
+
+def test_several_results():
+    p = core.Primitive("divide")
+    p.multiple_results = True
+    p.def_impl(lambda x, y: [x // y, x % y])
+    p.def_abstract_eval(lambda x, y: [x, x])
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, y: (x // y, x % y)))
+
+    def batch(args, dims):
+        return p.bind(*args), [0, 0]
+
+    batching.primitive_batchers[p] = batch
+    assert p.bind(7, 2) == [3, 1]
+    assert jax.jit(lambda x: tuple(p.bind(x, 2)))(7) == (3, 1)
+    outs = jax.vmap(lambda x, y: p.bind(x, y))(np.arange(4), np.full(4, 3))
+    np.testing.assert_array_equal(outs, [[0, 0, 0, 1], [0, 1, 2, 0]])
+
+
+def test_rules_with_the_result():
+    p = lowered_as("power_of_e", jnp.exp)
+    ad.defjvp2(p, lambda t, ans, x: t * ans)
+    assert float(jax.grad(p.bind)(1.0)) == pytest.approx(np.e)
+    assert float(jax.grad(jax.grad(p.bind))(1.0)) == pytest.approx(np.e)
+
+
+def test_linear_operations():
+    p = lowered_as("twice", lambda x: 2 * x)
+    ad.deflinear2(p, lambda ct, x: [2 * ct])
+    q = lowered_as("thrice", lambda x: 3 * x)
+    ad.deflinear(q, lambda ct: [3 * ct])
+    f = jax.jit(lambda x: q.bind(p.bind(x)))
+    assert jax.grad(f)(1.0) == 6
+    assert jax.linear_transpose(f, 1.0)(2.0) == (12,)
+    assert jax.jvp(f, (1.0,), (3.0,)) == (6, 18)
+
+
+def test_bilinear_operations():
+    p = lowered_as("product", lambda x, y: x * y)
+    ad.defbilinear(p, lambda ct, x, y: ct * y, lambda ct, x, y: x * ct)
+    assert jax.grad(p.bind, (0, 1))(2.0, 3.0) == (3, 2)
+    assert jax.hessian(lambda x: p.bind(x, x))(2.0) == 2
+
+
+def test_operations_that_fold():
+    p = core.Primitive("fold")
+    p.def_abstract_eval(lambda x, *, axes: x.drop(axes))
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, *, axes: x.sum(axes), False))
+    batching.defreducer(p)
+    x = jnp.arange(24.0).reshape(2, 3, 4)
+    for at in range(3):
+        got = jax.vmap(lambda v: p.bind(v, axes=(1,)), in_axes=at)(x)
+        np.testing.assert_array_equal(got, jax.vmap(lambda v: v.sum(1), at)(x))
+
+
+def test_operands_of_different_rank_in_lanes():
+    p = lowered_as("sum_of_both", lambda x, y: x + y)
+    x = jnp.arange(6.0).reshape(2, 3)
+    got = jax.vmap(lambda row, k: p.bind(row, k))(x, jnp.arange(2.0))
+    np.testing.assert_array_equal(got, x + jnp.arange(2.0)[:, None])
+
+
+def test_a_lowering_may_look_at_types():
+    p = core.Primitive("typed")
+    p.def_abstract_eval(same_type)
+
+    def lower(context, x):
+        (aval,) = context.avals_in
+        assert context.avals_out == [aval]
+        return mlir.lower_fun(lambda x: x + aval.ndim, multiple_results=False)(
+            context, x
+        )
+
+    mlir.register_lowering(p, lower)
+    np.testing.assert_array_equal(jax.jit(p.bind)(jnp.zeros((1, 1))), [[2]])
+
+
+def test_in_control_flow():
+    p = lowered_as("half", lambda x: x / 2, [lambda t, x: t / 2])
+
+    def f(x):
+        x = lax.fori_loop(0, 3, lambda i, x: p.bind(x), x)
+        return lax.cond(x > 0, p.bind, lambda x: x, x)
+
+    assert f(16.0) == 1
+    assert jax.grad(f)(16.0) == 1 / 16
+    assert jax.grad(jax.checkpoint(lambda x: jnp.sin(p.bind(x))))(0.0) == 0.5
+
+
+def test_subclasses_state_their_own_bind():
+    calls = []
+
+    class Counted(core.Primitive):
+        multiple_results = True
+
+        def bind(self, *args, **params):
+            calls.append(self.name)
+            return super().bind(*args, **params)
+
+        def impl(self, x):
+            return [x, x]
+
+    p = Counted("pair")
+    p.def_abstract_eval(lambda x: [x, x])
+    assert p.bind(1.0) == [1.0, 1.0]
+    closed = jax.make_jaxpr(lambda x: p.bind(x))(1.0)
+    assert len(closed.out_avals) == 2
+    assert calls == ["pair", "pair"]
+
+
+def test_effects_of_declared_operations():
+    class Spends(core.Effect):
+        pass
+
+    spends = Spends()
+    p = core.Primitive("spend")
+    p.def_effectful_abstract_eval(lambda x: (x, {spends}))
+    closed = jax.make_jaxpr(lambda x: p.bind(x) * 0)(1.0)
+    assert closed.effects == {spends}
+    assert core.Primitive("pure").abstract_eval.__self__.multiple_results is False
+
+
+def test_tables_answer_for_the_library():
+    x = ShapedArray((), np.float32)
+    assert lax.sin_p in ad.primitive_jvps
+    out, tangent = ad.primitive_jvps[lax.mul_p]((2.0, 3.0), (1.0, ad.Zero(x)))
+    assert (out, tangent) == (6, 3)
+    cts = ad.primitive_transposes[lax.neg_p](1.0, ad.UndefinedPrimal(x))
+    assert cts == [-1]
+    out, at = batching.primitive_batchers[lax.add_p]((jnp.arange(3.0), 1.0), (0, None))
+    assert at == 0
+    np.testing.assert_array_equal(out, [1, 2, 3])
+    assert lax.sin_p.abstract_eval(x) == (x, frozenset())
+    assert lax.cos_p.impl(0.0) == 1
+    with pytest.raises(TypeError, match="differentiation rule of `sin` is part of"):
+        ad.defjvp(lax.sin_p, lambda t, x: t)
+
+
+def test_what_is_missing_is_said():
+    p = core.Primitive("bare")
+    with pytest.raises(NotImplementedError, match="`bare` does not say how it is eval"):
+        p.bind(1.0)
+    with pytest.raises(NotImplementedError, match="what type its results have"):
+        jax.jit(p.bind)(1.0)
+    with pytest.raises(NotImplementedError, match="`bare` has no differentiation rule"):
+        jax.grad(p.bind)(1.0)
+    p.def_abstract_eval(lambda x: x)
+    with pytest.raises(NotImplementedError, match="`bare` has no lowering"):
+        jax.jit(p.bind)(1.0)
+    with pytest.raises(NotImplementedError, match="`bare` has no batching rule"):
+        jax.vmap(p.bind)(jnp.ones(2))
+    with pytest.raises(TypeError, match="operand 0 is 'a' of type str"):
+        jax.jit(lambda: p.bind("a"))()
+    p.def_impl(lambda x: x)
+    ad.defjvp(p, lambda t, x: p.bind(t))
+    with pytest.raises(NotImplementedError, match="`bare` has no transposition rule"):
+        jax.grad(p.bind)(1.0)
+
+
+def test_wrong_rules_are_explained():
+    p = core.Primitive("odd")
+    p.def_abstract_eval(lambda x: [x])
+    with pytest.raises(ValueError, match="must give one type"):
+        jax.jit(p.bind)(1.0)
+    p.multiple_results = True
+    assert jax.eval_shape(p.bind, 1.0) == [
+        jax.ShapeDtypeStruct((), "float32", weak_type=True)
+    ]
+    mlir.register_lowering(p, mlir.lower_fun(lambda x: [x, x]))
+    with pytest.raises(
+        TypeError, match=r"must give \['float32\[\]'\], as its abstract"
+    ):
+        jax.jit(p.bind)(1.0)
+    mlir.register_lowering(p, lambda context, x: context.module_context.platforms)
+    with pytest.raises(NotImplementedError, match="asks for ctx.module_context"):
+        jax.jit(p.bind)(1.0)
+    with pytest.raises(AttributeError, match="cannot change"):
+        lax.sin_p.multiple_results = True
+
+
+def test_zeros_of_rules():
+    zero = ad.Zero.from_primal_value(jnp.ones(2))
+    np.testing.assert_array_equal(ad.instantiate_zeros(zero), [0, 0])
+    assert ad.instantiate_zeros(1.0) == 1.0
+    assert ad.add_tangents(zero, 1.0) == 1.0
+    assert ad.Zero.from_primal_value(3).aval.dtype == jax.float0
+    assert jax.tree.leaves(zero) == []
+    assert repr(zero) == "Zero(f32[2])"
+
+
+def test_types_of_lanes():
+    aval = ShapedArray((2, 3), np.float32)
+    assert core.mapped_aval(3, 1, aval).shape == (2,)
+    assert core.unmapped_aval(4, 1, aval).shape == (2, 4, 3)
+    assert core.mapped_aval(3, None, aval) is aval
+
+
+def test_what_surrounds_the_code():
+    assert core.trace_state_clean()
+    states = [core.get_opaque_trace_state()]
+
+    def f(x):
+        states.append(core.get_opaque_trace_state())
+        assert not core.trace_state_clean()
+        assert core.unsafe_am_i_under_a_jit_DO_NOT_USE()
+        with core.take_current_trace():
+            assert core.trace_state_clean()
+        return x
+
+    def lane(x):
+        assert core.unsafe_am_i_under_a_vmap_DO_NOT_USE()
+        assert core.unsafe_get_axis_names_DO_NOT_USE() == ["i"]
+        return x
+
+    jax.jit(f)(1.0)
+    jax.vmap(lane, axis_name="i")(jnp.ones(2))
+    assert states[0] == core.get_opaque_trace_state()
+    assert states[0] != states[1]
+
+
+def test_walking_jaxprs():
+    closed = jax.make_jaxpr(lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, x))(1.0)
+    held = list(core.subjaxprs(closed.jaxpr))
+    assert sorted(e.primitive.name for j in held for e in j.eqns) == ["cos", "sin"]
+    x, y = map(core.gensym(), [ShapedArray((), np.float32)] * 2)
+    eqn = core.new_jaxpr_eqn([x], [y], lax.sin_p, {})
+    made = core.Jaxpr([x], [eqn], [y])
+    assert float(jax.core.eval_jaxpr(made, (), 0.0)[0]) == 0
+    assert core.valid_jaxtype(1.0)
+    assert not core.valid_jaxtype("a")
+    assert core.concrete_or_error(int, 2.0) == 2
