@@ -13,6 +13,7 @@ from tetrad._src.util.errors import (
 from tetrad._src.util.errors import NonFiniteError as NonFiniteError
 from tetrad._src.util.errors import OutOfMemoryError as OutOfMemoryError
 from tetrad._src.util.errors import ShapeError as ShapeError
+from tetrad._src.util.errors import TooManyCompilesError as TooManyCompilesError
 from tetrad._src.util.errors import (
     TracerArrayConversionError as TracerArrayConversionError,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "NonFiniteError",
     "OutOfMemoryError",
     "ShapeError",
+    "TooManyCompilesError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",

@@ -109,7 +109,10 @@ def without_static(
 
 
 def shortened(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # of the user's class: the message is about something else
+        text = " at 0x"
     if " at 0x" in text:  # where it lies tells nobody anything
         return f"<{type(value).__name__} object>"
     return text if len(text) <= 40 else f"{text[:37]}…"

@@ -18,14 +18,22 @@ from typing import Any
 
 from tetrad._src.api.arguments import ArgumentRules
 from tetrad._src.api.flat import shortened
+from tetrad._src.api.budget import check_budget, check_limit
 from tetrad._src.api.inspect import struct_of
-from tetrad._src.api.stages import Lowered, Traced
-from tetrad._src.api.tracing import Call, TracedFunction
+from tetrad._src.api.operands import (
+    donor_names,
+    program_of,
+    pruned,
+    unusable_message,
+    usable,
+)
+from tetrad._src.api.stages import Function, Lowered, Traced
+from tetrad._src.api.tracing import Call, Entry, TracedFunction
 from tetrad._src.api.tracing import on_compile as on_compile
 from tetrad._src.control.call import Jit
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.bind import STATE, Value, base_trace
-from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
+from tetrad._src.core.jaxpr import DONOR_NAMES, Jaxpr, eval_jaxpr
 from tetrad._src.util import frames, tree
 from tetrad._src.util.config import config
 
@@ -46,16 +54,57 @@ class JitFunction(TracedFunction):
     what = "jit"
     hooked = True
 
-    def __init__(self, fun: Fun, rules: ArgumentRules, inline: bool) -> None:
-        super().__init__(fun, rules, inline)
+    def __init__(
+        self,
+        fun: Fun,
+        rules: ArgumentRules,
+        inline: bool = False,
+        keep_unused: bool = False,
+        max_compiles: int | None = None,
+    ) -> None:
+        super().__init__(fun, rules, (inline, keep_unused, max_compiles))
         self._inline = inline
+        self._keep_unused = keep_unused
+        self._max_compiles = max_compiles
         self._fast = self._traces.fast if rules.plain else None
 
+    def _tell(self, reason: str) -> None:
+        if self._max_compiles is not None:
+            check_budget(name_of(self._fun), self._max_compiles, self._traces, reason)
+        super()._tell(reason)
+
+    def _trace(self, call: Call) -> Entry:
+        entry = super()._trace(call)
+        op = entry.op
+        assert isinstance(op, Jit)
+        if self._rules.donates:
+            op, entry.warning = self._giving(op, len(entry.consts), call)
+            entry.op = op
+        entry.program, entry.kept = program_of(op, self._keep_unused)
+        if entry.program.donated:
+            names = call.leaf_names(call.key.in_tree)
+            entry.program.jaxpr.memo[DONOR_NAMES] = donor_names(entry, names)
+        return entry
+
     def _operation(self, jaxpr: Jaxpr, closed: int, call: Call) -> Jit:
-        if not self._rules.donates:
-            return Jit(jaxpr)
+        return Jit(jaxpr)
+
+    def _giving(self, op: Jit, closed: int, call: Call) -> tuple[Jit, str | None]:
+        """The operation that gives donated arguments away, and what to warn of."""
+        jaxpr = op.jaxpr
         mask = self._rules.donated_mask(call.args, call.places, call.kwargs)
-        return Jit(jaxpr, (False,) * closed + mask)
+        mask = (False,) * closed + mask
+        if not self._keep_unused:
+            _, used = pruned(jaxpr)
+            mask = tuple([given and needed for given, needed in zip(mask, used)])
+        given, left = usable(mask, jaxpr.in_avals, jaxpr.out_avals)
+        names = ["a constant"] * closed + call.leaf_names(call.key.in_tree)
+        warning = None
+        if left:
+            warning = unusable_message(
+                name_of(self._fun), names, jaxpr.in_avals, jaxpr.out_avals, left
+            )
+        return Jit(jaxpr, given if any(given) else ()), warning
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -68,7 +117,7 @@ class JitFunction(TracedFunction):
                     return self._call_tree(args, state)
                 entry = self._fast.get(key)
                 if entry is not None:
-                    outs = trace.process(entry.op, (*entry.consts, *args))
+                    outs = trace.process(entry.program, entry.operands(args))
                     return outs[0] if entry.single else entry.out_tree.unflatten(outs)
             return self._slow(args, kwargs)
         except BaseException as error:
@@ -98,7 +147,7 @@ class JitFunction(TracedFunction):
         entry = self._fast.get(key)  # type: ignore[union-attr]
         if entry is None:
             return self._slow(args, {}, key)
-        outs = STATE.trace.process(entry.op, (*entry.consts, *leaves))
+        outs = STATE.trace.process(entry.program, entry.operands(leaves))
         return outs[0] if entry.single else entry.out_tree.unflatten(outs)
 
     # -- the whole way --------------------------------------------------------------
@@ -111,7 +160,12 @@ class JitFunction(TracedFunction):
             return self._fun(*args, **kwargs)
         call = Call(self, args, kwargs)
         entry = self._entry(call)
-        if self._inline and STATE.trace is not base_trace():
+        if STATE.trace is base_trace():
+            if entry.warning is not None:
+                frames.warn(entry.warning)
+                entry.warning = None
+            outs = entry.program(*entry.operands(call.leaves))
+        elif self._inline:
             outs = eval_jaxpr(entry.op.jaxpr, [*entry.consts, *call.leaves])
         else:
             outs = entry.op(*entry.consts, *call.leaves)
@@ -136,15 +190,20 @@ class JitFunction(TracedFunction):
         """Traces the function for these arguments, without running it."""
         call = Call(self, args, kwargs)
         entry = self._entry(call)
-        assert isinstance(entry.op, Jit)
+        if entry.warning is not None:
+            frames.warn(entry.warning)
+            entry.warning = None
+        in_tree = call.key.in_tree
+        donated = self._rules.donated_mask(call.args, call.places, call.kwargs)
         return Traced(
-            name_of(self._fun),
-            call.leaf_names(call.key.in_tree),
-            entry.op,
-            entry.consts,
-            call.key.in_tree,
-            call.key.avals,
-            entry.out_tree,
+            Function(
+                name_of(self._fun),
+                call.leaf_names(in_tree),
+                entry,
+                in_tree,
+                call.key.avals,
+                donated,
+            )
         )
 
     @frames.hide_frames
@@ -209,6 +268,7 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
     inline: bool = False,
+    max_compiles: int | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
     device: Any = None,
@@ -228,8 +288,11 @@ def jit(
       static_argnames: the same by name.
       donate_argnums: arguments whose memory the results take over; they are gone then.
       donate_argnames: the same by name.
-      keep_unused: accepted because programs say it; arguments are never dropped.
+      keep_unused: whether the program takes arguments that nothing reads. Without it
+        they are not moved to the device, not waited for, and not given away.
       inline: whether a surrounding jaxpr contains the equations instead of a call.
+      max_compiles: how often the function may be traced. One more is an error that
+        lists what changed each time.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> double = jax.jit(lambda x: 2 * x)
@@ -245,6 +308,8 @@ def jit(
         compiler_options=compiler_options,
     )
 
+    check_limit(max_compiles)
+
     def decorate(function: Fun) -> JitFunction:
         _check_function(function)
         rules = ArgumentRules(
@@ -255,6 +320,6 @@ def jit(
             donate_argnums,
             donate_argnames,
         )
-        return JitFunction(function, rules, inline)
+        return JitFunction(function, rules, inline, keep_unused, max_compiles)
 
     return decorate if fun is None else decorate(fun)

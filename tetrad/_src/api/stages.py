@@ -1,8 +1,11 @@
 """The steps from a jitted function to a program, each to look at: traced, lowered,
 compiled.
 
-In: the operation that a trace made, with what it closes over. Out: objects that print
-what they are and lead to the next step; the last one can be called.
+In: one trace of a function. Out: objects that print what they are and lead to the next
+step; the last one can be called. What they say about cost and memory comes from the plan
+that the machine makes, not from running anything.
+
+Read `Function`, `Stage`, then the steps in order.
 """
 
 from __future__ import annotations
@@ -11,14 +14,20 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from tetrad._src.api.flat import as_value
+from tetrad._src.api.formats import MemoryStats, format_of
 from tetrad._src.api.inspect import ClosedJaxpr, struct_of
-from tetrad._src.control.call import Jit
+from tetrad._src.api.tracing import Entry
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import aval_of
-from tetrad._src.core.text import jaxpr_text
+from tetrad._src.core.bind import Tracer, aval_of
+from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.rewrite import lift_arrays
-from tetrad._src.runtime.device import default_placement
+from tetrad._src.core.text import jaxpr_text
+from tetrad._src.runtime.ahead import Ahead
+from tetrad._src.runtime.device import SingleDeviceSharding, default_placement
 from tetrad._src.util import frames, tree
+
+DIALECTS = ("stablehlo", "jaxpr")
 
 
 class ArgInfo:
@@ -52,66 +61,92 @@ class ArgInfo:
         return f"ArgInfo({self.aval.long_name()}, donated={self.donated})"
 
 
-class Stage:
-    """What every step knows of the function."""
+class Function:
+    """One trace of a user's function, with the names by which the user knows it."""
+
+    __slots__ = ("name", "leaf_names", "entry", "in_tree", "in_avals", "donated")
 
     def __init__(
         self,
-        fun_name: str,
+        name: str,
         leaf_names: Sequence[str],
-        op: Jit,
-        consts: Sequence[Any],
+        entry: Entry,
         in_tree: Any,
         in_avals: Sequence[Aval],
-        out_tree: Any,
+        donated: Sequence[bool],
     ) -> None:
-        self.fun_name = fun_name
+        self.name = name
         self.leaf_names = leaf_names
-        self.op = op
-        self.consts = tuple(consts)
+        self.entry = entry
         self.in_tree = in_tree
-        self.in_avals_flat = tuple(in_avals)
-        self.out_tree = out_tree
+        self.in_avals = tuple(in_avals)
+        self.donated = donated  # what the user said, leaf by leaf
+
+
+class Stage:
+    """What every step knows of the function."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    @property
+    def fun_name(self) -> str:
+        return self._function.name
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of the arguments, (args, kwargs)."""
+        return self._function.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the result."""
+        return self._function.entry.out_tree
 
     @property
     def in_avals(self) -> Any:
         """The types of the arguments, as (args, kwargs)."""
-        return self.in_tree.unflatten(self.in_avals_flat)
+        return self.in_tree.unflatten(self._function.in_avals)
 
     @property
     def out_avals(self) -> Any:
         """The types of the result, in its structure."""
-        return self.out_tree.unflatten(self.op.jaxpr.out_avals)
+        return self.out_tree.unflatten(self._out_avals)
 
     @property
     def args_info(self) -> Any:
         """Types of the arguments and whether they are donated, as (args, kwargs)."""
-        donated = set(self.donate_argnums)
-        return self.in_tree.unflatten(
-            [ArgInfo(a, i in donated) for i, a in enumerate(self.in_avals_flat)]
-        )
+        pairs = zip(self._function.in_avals, self._function.donated)
+        return self.in_tree.unflatten([ArgInfo(a, given) for a, given in pairs])
 
     @property
     def out_info(self) -> Any:
         """Shapes and dtypes of the result, in its structure."""
-        return self.out_tree.unflatten([struct_of(a) for a in self.op.jaxpr.out_avals])
+        return self.out_tree.unflatten([struct_of(a) for a in self._out_avals])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """Positions of donated leaves among all leaves of the arguments."""
-        mask = self.op.donated[len(self.consts) :]
-        return tuple([i for i, given in enumerate(mask) if given])
+        return tuple([i for i, given in enumerate(self._function.donated) if given])
 
-    def _next(self, step: type[Any]) -> Any:
-        return step(
-            self.fun_name,
-            self.leaf_names,
-            self.op,
-            self.consts,
-            self.in_tree,
-            self.in_avals_flat,
-            self.out_tree,
-        )
+    @property
+    def _out_avals(self) -> tuple[Aval, ...]:
+        return self._function.entry.op.jaxpr.out_avals
+
+    @property
+    def _program(self) -> Jaxpr:
+        """What is compiled: without the operands that nothing reads."""
+        jaxpr: Jaxpr = self._function.entry.program.jaxpr
+        return jaxpr
+
+    def _kept_leaves(self) -> set[int]:
+        """The leaves of the arguments that the program takes."""
+        entry = self._function.entry
+        closed = len(entry.consts)
+        kept = entry.kept
+        if kept is None:
+            return set(range(len(self._function.in_avals)))
+        return {i - closed for i in kept if i >= closed}
 
 
 class Traced(Stage):
@@ -119,74 +154,211 @@ class Traced(Stage):
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
-        return ClosedJaxpr(self.op.jaxpr, self.consts)
+        entry = self._function.entry
+        return ClosedJaxpr(entry.op.jaxpr, entry.consts)
 
     def lower(self) -> Lowered:
-        lowered: Lowered = self._next(Lowered)
-        return lowered
+        return Lowered(self._function)
 
 
 class Lowered(Stage):
     """A function ready to be compiled for arguments of given types."""
 
-    def as_text(self, dialect: str | None = None) -> str:
-        """The program before compilation, as a jaxpr or in dialect "stablehlo"."""
-        if dialect in (None, "jaxpr"):
-            return jaxpr_text(self.op.jaxpr, len(self.consts))
-        if dialect == "stablehlo":
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program before compilation, in dialect "stablehlo" (default) or "jaxpr".
+
+        With `debug_info` the jaxpr names the source line of every equation.
+        """
+        if dialect == "jaxpr":
+            closed = len(self._function.entry.consts)
+            jaxpr = self._function.entry.op.jaxpr
+            text = jaxpr_text(jaxpr, closed)
+            return text + _lines(jaxpr) if debug_info else text
+        if dialect in (None, "stablehlo"):
             emitter = importlib.import_module("tetrad._src.hlo.emit")
-            return str(emitter.emit(lift_arrays(self.op.jaxpr)[0]))
+            text = str(emitter.emit(lift_arrays(self._program)[0]))
+            return text + _lines(self._program, "//") if debug_info else text
         raise NotImplementedError(
-            f"as_text(dialect={dialect!r}) is not available; there are 'jaxpr' and"
-            " 'stablehlo'"
+            f"as_text(dialect={dialect!r}) is not available: there are"
+            f" {' and '.join(map(repr, DIALECTS))} here, and .compile().as_text(dialect)"
+            " shows plan, program, loops and llvm"
         )
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program before compilation; the same as `as_text`."""
         return self.as_text(dialect)
+
+    @frames.hide_frames
+    def cost_analysis(self) -> dict[str, float]:
+        """Operations and bytes of one run: "flops", "transcendentals", "bytes accessed".
+
+        Bytes are those that the plan moves: values inside of a fused kernel are free.
+        """
+        device = _placement(self._function.entry).device
+        found: dict[str, float] = device.backend.cost(lift_arrays(self._program)[0])
+        return found
 
     @frames.hide_frames
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compiles now, for the default device or the device of closed-over arrays."""
         if compiler_options:
-            raise NotImplementedError("compile(compiler_options=...) is not available")
-        compiled: Compiled = self._next(Compiled)
-        return compiled
+            raise NotImplementedError(
+                "compile(compiler_options=...) is not available: the compiler has no"
+                " options by program; settings are in jax.config"
+            )
+        return Compiled(self._function)
 
 
 class Compiled(Stage):
     """A compiled function; call it with arguments of the types it was compiled for."""
 
-    def __init__(self, *parts: Any) -> None:
-        super().__init__(*parts)
-        placements = [getattr(c, "placement", None) for c in self.consts]
-        held = [p for p in placements if p is not None]
-        device = (held[0] if held else default_placement()).device
-        jaxpr = lift_arrays(self.op.jaxpr)[0]
-        self.executable = device.backend.compile(jaxpr, (False,) * len(jaxpr.ins))
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        entry = function.entry
+        self._place = _placement(entry)
+        self._ahead = Ahead(entry.program, self._program.in_avals, self._place)
+
+    @property
+    def executable(self) -> Any:
+        """The program as the machine knows it."""
+        return self._ahead.executable
+
+    def runtime_executable(self) -> Any:
+        """The program as the machine knows it."""
+        return self._ahead.executable
 
     @frames.hide_frames
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program; TypeError if arguments have other types or structures."""
+        function = self._function
         leaves, in_tree = tree.flatten((args, kwargs))
-        if in_tree != self.in_tree:
-            raise TypeError(
-                f"`{self.fun_name}` was compiled for arguments of the structure"
-                f" {self.in_tree}, got {in_tree}"
-            )
-        for i, (leaf, aval) in enumerate(zip(leaves, self.in_avals_flat)):
+        if in_tree != function.in_tree:
+            raise TypeError(_other_structure(function, (args, kwargs), in_tree))
+        self._check_types(leaves)
+        kept = self._kept_leaves()
+        leaves = [
+            as_value(x, f"compiled `{function.name}`") if i in kept else x
+            for i, x in enumerate(leaves)
+        ]
+        outs = self._ahead.call(function.entry.operands(leaves))
+        return function.entry.out_tree.unflatten(outs)
+
+    call = __call__
+
+    def _check_types(self, leaves: Sequence[Any]) -> None:
+        function = self._function
+        wrong = []
+        for name, leaf, aval in zip(function.leaf_names, leaves, function.in_avals):
+            if isinstance(leaf, Tracer):
+                raise TypeError(
+                    f"the compiled `{function.name}` is a program for"
+                    f" {aval.long_name()} and knows no transformations, but argument"
+                    f" `{name}` is a traced value: inside of jit, grad or vmap call the"
+                    " jitted function itself"
+                )
             got = aval_of(leaf)
             if got.shape != aval.shape or got.dtype != aval.dtype:
-                raise TypeError(
-                    f"`{self.fun_name}` was compiled for {aval.long_name()} as argument"
-                    f" `{self.leaf_names[i]}`, got {got.long_name()}. Call the jitted"
-                    " function itself, which compiles for new types."
+                wrong.append(
+                    f"  `{name}`: compiled for {aval.long_name()}, got {got.long_name()}"
                 )
-        outs = self.op(*self.consts, *leaves)
-        return self.out_tree.unflatten(outs)
+        if wrong:
+            lines = "\n".join(wrong)
+            raise TypeError(
+                f"Argument types differ from those that `{function.name}` was compiled"
+                f" for:\n{lines}\nCall the jitted function itself, which compiles for new"
+                " types."
+            )
 
-    def as_text(self, stage: str = "llvm") -> str:
-        """A stage of the compilation: jaxpr, plan, program, loops or llvm."""
-        return str(self.executable.text(stage))
+    def as_text(self, dialect: str | None = None) -> str:
+        """The program in "llvm" (default on the CPU), or in "jaxpr", "plan", "program",
+        "loops"; on other platforms "stablehlo" or "jaxpr".
+        """
+        if dialect is None:
+            dialect = "llvm" if self._place.device.platform == "cpu" else "stablehlo"
+        return str(self.executable.text(dialect))
 
-    def memory_analysis(self) -> Any:
-        """Bytes of temporaries the program needs besides inputs and outputs."""
-        return {"temp_size_in_bytes": int(self.executable.arena)}
+    def cost_analysis(self) -> dict[str, float]:
+        """Operations and bytes of one run: "flops", "transcendentals", "bytes accessed"."""
+        found: dict[str, float] = self.executable.cost()
+        return found
+
+    def memory_analysis(self) -> MemoryStats:
+        """Bytes of arguments, results, temporaries and code, and the planned peak."""
+        executable = self.executable
+        sizes = executable.memory()
+        avals = executable.in_avals
+        outs = executable.out_avals
+        given = self._function.entry.program.donated or (False,) * len(avals)
+        extra = len(avals) - len(given)  # arrays inside of the jaxpr come first
+        shared = [
+            outs[j].nbytes
+            for j, donor in enumerate(executable.donors)
+            if donor is not None and donor >= extra and given[donor - extra]
+        ]
+        return MemoryStats(
+            argument_size_in_bytes=sum([a.nbytes for a in avals]),
+            output_size_in_bytes=sum([a.nbytes for a in outs]),
+            alias_size_in_bytes=sum(shared),
+            temp_size_in_bytes=sizes["temp"],
+            generated_code_size_in_bytes=sizes["code"],
+        )
+
+    @property
+    def input_formats(self) -> Any:
+        """Layouts and devices of the arguments, (args, kwargs); empty where dropped."""
+        kept = self._kept_leaves()
+        device = self._place.device
+        formats = [
+            format_of(aval, device) if i in kept else None
+            for i, aval in enumerate(self._function.in_avals)
+        ]
+        return self.in_tree.unflatten(formats)
+
+    @property
+    def output_formats(self) -> Any:
+        """Layouts and devices of the result, in its structure."""
+        device = self._place.device
+        return self.out_tree.unflatten([format_of(a, device) for a in self._out_avals])
+
+    @property
+    def input_shardings(self) -> Any:
+        """The devices of the arguments, (args, kwargs); empty where dropped."""
+        kept = self._kept_leaves()
+        sharding = SingleDeviceSharding(self._place.device)
+        count = len(self._function.in_avals)
+        return self.in_tree.unflatten(
+            [sharding if i in kept else None for i in range(count)]
+        )
+
+    @property
+    def output_shardings(self) -> Any:
+        """The devices of the result, in its structure."""
+        sharding = SingleDeviceSharding(self._place.device)
+        return self.out_tree.unflatten([sharding] * len(self._out_avals))
+
+
+def _placement(entry: Entry) -> Any:
+    """Where the program runs: where the closed-over arrays are, or by default."""
+    placements = [getattr(c, "placement", None) for c in entry.consts]
+    held = [p for p in placements if p is not None and p.is_committed]
+    return held[0] if held else default_placement()
+
+
+def _other_structure(function: Function, given: Any, in_tree: Any) -> str:
+    """The message for arguments of another structure, with the first differences."""
+    expected = function.in_tree.unflatten(function.in_avals)
+    shown = tree.difference_text("compiled", expected, "given", given)
+    shown = shown or f"{in_tree} instead of {function.in_tree}"
+    return (
+        f"`{function.name}` was compiled for arguments of another structure, (args,"
+        f" kwargs):\n{shown}\nStatic arguments are part of the compiled program: leave"
+        " them out. For another structure call the jitted function itself."
+    )
+
+
+def _lines(jaxpr: Jaxpr, mark: str = "#") -> str:
+    """The source line of each equation, as comments behind a text."""
+    found = [
+        f"{mark} {eqn.op.name}: {frames.format_where(eqn.where)}" for eqn in jaxpr.eqns
+    ]
+    return "\n" + "\n".join(found) if found else ""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad._src.api.arguments import ArgumentRules, Static
@@ -25,7 +25,7 @@ from tetrad._src.control.custom_ops import check_forward
 from tetrad._src.control.signature import name_of, parameter_names
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, at, aval_of, base_trace
-from tetrad._src.core.jaxpr import Jaxpr
+from tetrad._src.core.jaxpr import Jaxpr, Why
 from tetrad._src.core.stage import stage
 from tetrad._src.transforms.vmap import named_axes
 from tetrad._src.util import frames, log, tree
@@ -71,12 +71,17 @@ class TracedFunction:
                     f"{self.what}: `{name_of(self._fun)}` would be traced, because"
                     f" {self._reason(traces.last, call)}; jax.no_tracing forbids that"
                 )
-            last, traces.last = traces.last, call.key
+            reason = ""
             if self.hooked:
-                self._tell(self._reason(last, call))
+                reason = self._reason(traces.last, call)
+                self._tell(reason)
+            call.key.words = call.words()
+            traces.last = call.key
             started = time.perf_counter()
             entry = self._trace(call)
             seconds = time.perf_counter() - started
+            if self.hooked:
+                entry.explain(name_of(self._fun), reason)
             log.progress(
                 "Finished tracing %s for %s in %.6f sec",
                 name_of(self._fun),
@@ -119,9 +124,10 @@ class TracedFunction:
         for i, (before, now) in enumerate(zip(last.avals, key.avals)):
             if before is not now:
                 name = call.leaf_names(key.in_tree)[i]
-                weak = " (weakly typed)"
-                was = before.long_name() + (weak if before.weak_type else "")
-                new = now.long_name() + (weak if now.weak_type else "")
+                was, new = last.words[i], call.words()[i]
+                if was == new:
+                    was = f"{was} ({before.long_name()})"
+                    new = f"{new} ({now.long_name()})"
                 return f"argument `{name}` was {was}, now {new}"
         values = dict(last.static)
         for where, value in key.static:
@@ -237,6 +243,10 @@ class Call:
             return where
         return parameter_names(self.owner._fun, where + 1)[where]
 
+    def words(self) -> list[str]:
+        """The traced leaves as a user thinks of them: `float32[3]`, `a Python float`."""
+        return [_word(x, aval) for x, aval in zip(self.leaves, self.key.avals)]
+
     def function(self) -> Fun:
         """The function of the traced arguments alone."""
         fun = self.owner._fun
@@ -256,9 +266,11 @@ class Call:
 
 
 class Key:
-    """The key of one trace, and the names by which a user knows its parts."""
+    """The key of one trace. `words` describe the leaves, once it was traced."""
 
-    __slots__ = ("in_tree", "avals", "static", "state", "axes", "hash")
+    __slots__ = ("in_tree", "avals", "static", "state", "axes", "hash", "words")
+
+    words: list[str]
 
     def __init__(
         self,
@@ -289,6 +301,12 @@ class Key:
         )
 
 
+def _word(leaf: Any, aval: Aval) -> str:
+    if type(leaf) in (bool, int, float, complex):
+        return f"a Python {type(leaf).__name__}"
+    return aval.long_name() + (" (weakly typed)" if aval.weak_type else "")
+
+
 def _shape(key: Key) -> str:
     """The structures of the arguments, as in `(*, y={'a': *})`."""
     args, kwargs = key.in_tree.children()
@@ -304,15 +322,36 @@ def _plain(treedef: Any) -> str:
 
 
 class Entry:
-    """One trace of a function: the operation, what it closes over, its result."""
+    """One trace of a function: the operation, what it closes over, its result.
 
-    __slots__ = ("op", "consts", "out_tree", "single")
+    `program` is the operation outside of every transformation; it takes the operands
+    `kept` of all (consts and leaves), or all if that is None. `warning` is told when it
+    is used so for the first time.
+    """
+
+    __slots__ = ("op", "consts", "out_tree", "single", "program", "kept", "warning")
 
     def __init__(self, op: JaxprCall, consts: tuple[Any, ...], out_tree: Any) -> None:
         self.op = op
         self.consts = consts
         self.out_tree = out_tree
+        self.program: Any = op
+        self.kept: tuple[int, ...] | None = None
+        self.warning: str | None = None
         self.single = tree.treedef_is_leaf(out_tree) and out_tree.num_leaves == 1
+
+    def operands(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """What `program` takes."""
+        both = (*self.consts, *leaves)
+        if self.kept is None:
+            return both
+        return tuple([both[i] for i in self.kept])
+
+    def explain(self, function: str, reason: str) -> None:
+        """Notes why there is this trace, for those who ask why a program is compiled."""
+        why = Why(function, reason)
+        self.op.jaxpr.memo[Why] = why
+        self.program.jaxpr.memo[Why] = why
 
     def closes_over_tracers(self) -> bool:
         return any(isinstance(c, Tracer) for c in self.consts)
@@ -321,12 +360,13 @@ class Entry:
 class Traces:
     """The traces of one function under one set of options."""
 
-    __slots__ = ("entries", "fast", "last", "__weakref__")
+    __slots__ = ("entries", "fast", "last", "reasons", "__weakref__")
 
     def __init__(self, name: str) -> None:
         self.entries = Cache(f"traces of {name}", limit=4096)
         self.fast = Cache(f"recent calls of {name}", limit=1024)
         self.last: Key | None = None
+        self.reasons: list[str] = []  # of traces, where they are counted
 
     def clear(self) -> None:
         self.entries.clear()

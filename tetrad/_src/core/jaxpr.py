@@ -184,6 +184,27 @@ def _structure(jaxpr: Jaxpr) -> tuple[Any, ...]:
     return tuple(parts)
 
 
+# On the `memo` of a jaxpr: what a user calls those of its inputs that are donated.
+DONOR_NAMES = "donor names"
+
+
+class Why:
+    """Why a function was traced; kept on the `memo` of its jaxpr, under this class.
+
+    `told` says that a compilation has given it as its reason already.
+    """
+
+    __slots__ = ("function", "reason", "told")
+
+    def __init__(self, function: str, reason: str) -> None:
+        self.function = function
+        self.reason = reason
+        self.told = False
+
+    def __str__(self) -> str:
+        return f"`{self.function}`: {self.reason}"
+
+
 # ------------------------------------------------------------------------ evaluation
 
 

@@ -249,6 +249,7 @@ class Op(metaclass=Primitive):
     merge: ClassVar[Any] = None  # REDUCE: (block, state, state) -> state
     finish: ClassVar[Any] = None  # REDUCE: (block, state) -> value(s)
     kernel: ClassVar[Any] = None  # OPAQUE: (*avals) -> (name, parameters)
+    flops: ClassVar[Any] = None  # (*avals) -> operations, if the kind does not tell
     hlo: ClassVar[Any] = None  # StableHLO mnemonic, or (emit, *operands) -> value
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -166,6 +166,9 @@ class CpuBackend:
     def compile(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Any:
         return compiler.compile(jaxpr, by_value)
 
+    def cost(self, jaxpr: Jaxpr) -> dict[str, float]:
+        return compiler.cost(jaxpr, (False,) * len(jaxpr.ins))
+
     def forget(self) -> int:
         """Drops compiled code and free memory; returns the bytes."""
         return engine.forget() + memory.trim()

@@ -47,7 +47,9 @@ from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.cpu.scatter import write_scatter
 from tetrad._src.cpu.transpose import write_tiles
 from tetrad._src.cpu.turns import write_turns
+from tetrad._src.passes.cost import cost as count_cost
 from tetrad._src.passes.check import check_memory, check_plan
+from tetrad._src.passes.donation import marked
 from tetrad._src.passes.fuse import fuse
 from tetrad._src.passes.ir import Band, Call, Copy, Kernel, Plan, Step, leaves, loops_of
 from tetrad._src.passes.plan import Memory, allocate
@@ -171,6 +173,15 @@ class Program:
     image: Any  # how the client keeps the program in memory
     jaxpr: Jaxpr
 
+    def cost(self) -> dict[str, float]:
+        """Operations and bytes of a run, counted on the plan."""
+        return cost(self.jaxpr, self.by_value)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of the arena, and of machine code (which programs share)."""
+        codes = {id(code): code.size for code in self.codes}
+        return {"temp": self.arena, "code": sum(codes.values())}
+
     def text(self, stage: str) -> str:
         """A stage of the compilation: jaxpr, plan, program, loops or llvm."""
         if stage == "jaxpr":
@@ -180,7 +191,8 @@ class Program:
             return plan_text(plan)
         lowered = lower_steps(plan)
         if stage == "program":
-            return program_text(plan, allocate(plan, _scratch(lowered)))
+            memory = allocate(plan, _scratch(lowered), marked(self.jaxpr))
+            return program_text(plan, memory)
         loops = []
         for launches, _ in lowered.values():
             for launch in launches:
@@ -201,11 +213,24 @@ def write(loops: Loops) -> Writer:
     return TEMPLATES[loops.template](loops)
 
 
+def cost(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> dict[str, float]:
+    """What a run of the program of `jaxpr` costs."""
+    smaller = simplify(jaxpr)
+    found = count_cost(smaller, fuse(smaller, by_value, COSTS), COSTS)
+    return {
+        "flops": found.flops,
+        "transcendentals": found.transcendentals,
+        "bytes accessed": found.read + found.written,
+        "bytes read": found.read,
+        "bytes written": found.written,
+    }
+
+
 def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     """The program of `jaxpr`, whose inputs marked in `by_value` are scalars."""
     plan = fuse(simplify(jaxpr), by_value, COSTS)
     lowered = lower_steps(plan)
-    memory = allocate(plan, _scratch(lowered))
+    memory = allocate(plan, _scratch(lowered), marked(jaxpr))
     if CHECKED or config.jax_enable_checks:
         check_plan(plan)
         check_memory(plan, memory)

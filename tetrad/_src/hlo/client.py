@@ -112,6 +112,19 @@ class Program:
             f"there is no stage {stage!r}; the stages are jaxpr, stablehlo"
         )
 
+    def cost(self) -> dict[str, float]:
+        """What the plugin says that a run costs."""
+        found = self.loaded.cost_analysis()
+        return {name: x for name, x in found.items() if isinstance(x, (int, float))}
+
+    def memory(self) -> dict[str, int]:
+        """What the plugin says about temporaries and code."""
+        found = self.loaded.compiled_memory_stats()
+        return {
+            "temp": int(found.get("temp_size_in_bytes", 0)),
+            "code": int(found.get("generated_code_size_in_bytes", 0)),
+        }
+
     def __del__(self) -> None:
         self.loaded.close()
 
@@ -189,6 +202,9 @@ class PjrtBackend:
         program.new_kernels = 1
         self._programs.add(program)
         return program
+
+    def cost(self, jaxpr: Jaxpr) -> dict[str, float]:
+        return self.compile(jaxpr, (False,) * len(jaxpr.ins)).cost()
 
     def forget(self) -> int:
         """Drops what is kept for later; programs go with the caches of the runtime."""

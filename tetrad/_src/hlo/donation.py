@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Var
 from tetrad._src.core.op import Kind
+from tetrad._src.passes.donation import marked
 
 
 def donations(jaxpr: Jaxpr, by_value: Sequence[bool]) -> dict[int, int]:
@@ -26,8 +27,8 @@ def donations(jaxpr: Jaxpr, by_value: Sequence[bool]) -> dict[int, int]:
         source = places.get(_updated(atom, makers))
         if source is not None and atom not in places and source not in pairs.values():
             pairs[j] = source
-    for source in _marked(jaxpr, places):
-        if source in pairs.values():
+    for source in marked(jaxpr):
+        if by_value[source] or source in pairs.values():
             continue
         for j, atom in enumerate(jaxpr.outs):
             same = _fits(jaxpr.in_avals[source], jaxpr.out_avals[j])
@@ -44,16 +45,6 @@ def _updated(atom: Atom, makers: dict[Atom, Eqn]) -> Atom:
         if eqn is None or eqn.op.kind is not Kind.UPDATE:
             return atom
         atom = eqn.ins[0]
-
-
-def _marked(jaxpr: Jaxpr, places: dict[Atom, int]) -> list[int]:
-    """The inputs that calls mark as donated."""
-    found: list[int] = []
-    for eqn in jaxpr.eqns:
-        for atom, given in zip(eqn.ins, getattr(eqn.op, "donated", ())):
-            if given and atom in places and places[atom] not in found:
-                found.append(places[atom])
-    return found
 
 
 def _fits(x: Aval, y: Aval) -> bool:

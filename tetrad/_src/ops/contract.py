@@ -10,6 +10,7 @@ Read `Precision` and `DotGeneral`; then the public functions.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -229,6 +230,11 @@ class DotGeneral(Op):
         dims = DotDimensions(((rc, lc), (rb, lb)))
         precision = self.precision and (self.precision[1], self.precision[0])
         return DotGeneral(dims, precision, self.preferred_element_type)
+
+    def flops(self, lhs: Aval, rhs: Aval) -> int:
+        lc, _, _, _ = self.axes()
+        terms = math.prod([lhs.shape[i] for i in lc])
+        return 2 * self.type(lhs, rhs).size * terms
 
     def kernel(self, lhs: Aval, rhs: Aval) -> tuple[str, dict[str, Any]]:
         """ "dot", and the axes of lhs and rhs that are summed over and run together."""

@@ -199,8 +199,13 @@ def written_values(step: Step) -> list[int]:
     return found
 
 
-def allocate(plan: Plan, scratch: Mapping[Step, Sequence[int]]) -> Memory:
-    """The memory of a plan; `scratch` lists the bytes that steps want beside it."""
+def allocate(
+    plan: Plan, scratch: Mapping[Step, Sequence[int]], preferred: Sequence[int] = ()
+) -> Memory:
+    """The memory of a plan; `scratch` lists the bytes that steps want beside it.
+
+    Outputs take the memory of `preferred` inputs rather than that of others.
+    """
     memory = Memory(len(plan.avals))
     slot = 0
     for position in range(plan.inputs):
@@ -215,13 +220,15 @@ def allocate(plan: Plan, scratch: Mapping[Step, Sequence[int]]) -> Memory:
     if len(plan.steps) == 1 and not plan.inputs and type(plan.steps[0]) is Kernel:
         return memory
     lives = Lives(plan)
-    shared = _share(plan, lives, memory)
+    shared = _share(plan, lives, memory, preferred)
     if shared or any(scratch.values()):
         _pack(plan, lives, memory, shared, scratch)
     return memory
 
 
-def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
+def _share(
+    plan: Plan, lives: Lives, memory: Memory, preferred: Sequence[int]
+) -> dict[int, list[int]]:
     """Joins values that can share memory; groups of those that the arena must hold.
 
     Groups are listed under their representative. A group that contains an output lives
@@ -268,6 +275,8 @@ def _share(plan: Plan, lives: Lives, memory: Memory) -> dict[int, list[int]]:
             memory.slots[value] = memory.slots[top]
         else:
             groups.setdefault(top, []).append(value)
+    if preferred:
+        offers.sort(key=lambda offer: offer[0] not in preferred)
     for source, target in offers:
         j = output.get(find(target))
         if j is None or memory.donors[j] is not None:

@@ -30,6 +30,14 @@ class Executable(Protocol):
         """A stage of the compilation as text."""
         ...
 
+    def cost(self) -> dict[str, float]:
+        """What a run costs: "flops", "transcendentals", "bytes accessed", …."""
+        ...
+
+    def memory(self) -> dict[str, int]:
+        """Bytes besides inputs and outputs: "temp" of a run, "code" of the program."""
+        ...
+
 
 class Backend(Protocol):
     """One platform: `cpu`, or a PJRT plugin."""
@@ -40,6 +48,10 @@ class Backend(Protocol):
     def devices(self) -> Sequence[Any]: ...
 
     def compile(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Executable: ...
+
+    def cost(self, jaxpr: Jaxpr) -> dict[str, float]:
+        """The cost of a program that need not exist yet; see `Executable.cost`."""
+        ...
 
     def execute(
         self,

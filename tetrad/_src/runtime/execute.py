@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, Why
 from tetrad._src.runtime import counts
 from tetrad._src.runtime.array import Array, Deleted, deleted
 from tetrad._src.util import log
@@ -32,16 +32,23 @@ launched = False  # whether a program is being launched: what it writes is uncer
 class Compiled:
     """A note of one compilation: its number, the last line it serves, its cost."""
 
-    __slots__ = ("number", "where", "equations", "seconds", "kernels")
+    __slots__ = ("number", "where", "equations", "seconds", "kernels", "reason")
 
     def __init__(
-        self, number: int, where: Any, equations: int, seconds: float, kernels: int
+        self,
+        number: int,
+        where: Any,
+        equations: int,
+        seconds: float,
+        kernels: int,
+        reason: str,
     ) -> None:
         self.number = number
         self.where = where
         self.equations = equations
         self.seconds = seconds
         self.kernels = kernels
+        self.reason = reason
 
 
 def next_epoch() -> int:
@@ -69,12 +76,7 @@ def submit(
         mark = next_epoch()
         for node in nodes:
             node.epoch = mark
-    key, leaves, scalars = _key(nodes, outs)
-    key = (device.backend, key)
-    executable = _programs.get(key)
-    if executable is None:
-        executable = _compile(nodes, leaves, scalars, outs, device)
-        _programs.setdefault(key, executable)
+    executable, leaves, scalars = _program(nodes, outs, device)
     takeover = _takeovers(executable.donors, leaves, owners, donated or ())
     inputs = [x.buffer for x in leaves]
     lines = [x.where for x in outs]
@@ -85,6 +87,27 @@ def submit(
     for out, buffer in zip(outs, buffers):
         out.buffer = buffer
     launched = False
+
+
+def _program(
+    nodes: list[Array], outs: list[Array], device: Any
+) -> tuple[Any, list[Array], list[Any]]:
+    """The program of the needed nodes, compiled if there is none, and its inputs."""
+    key, leaves, scalars = _key(nodes, outs)
+    key = (device.backend, key)
+    executable = _programs.get(key)
+    if executable is None:
+        executable = _compile(nodes, leaves, scalars, outs, device)
+        _programs.setdefault(key, executable)
+    return executable, leaves, scalars
+
+
+def prepare(nodes: list[Array], outs: list[Array], device: Any) -> Any:
+    """Compiles what `submit` will run for these nodes, all of which are needed."""
+    mark = next_epoch()
+    for node in nodes:
+        node.epoch = mark
+    return _program(nodes, outs, device)[0]
 
 
 def _key(nodes: list[Array], outs: list[Array]) -> tuple[Any, list[Array], list[Any]]:
@@ -253,7 +276,9 @@ def note(where: Any, jaxpr: Jaxpr, seconds: float, executable: Any) -> None:
     global compile_count
     compile_count += 1
     kernels = getattr(executable, "new_kernels", 0)
-    record = Compiled(compile_count, where, equations(jaxpr), seconds, kernels)
+    record = Compiled(
+        compile_count, where, equations(jaxpr), seconds, kernels, reason_for(jaxpr)
+    )
     compile_log.append(record)
     log.progress(
         "Finished compilation of %s operations for %s in %.6f sec",
@@ -261,6 +286,35 @@ def note(where: Any, jaxpr: Jaxpr, seconds: float, executable: Any) -> None:
         format_where(where),
         seconds,
     )
+
+
+def reason_for(jaxpr: Jaxpr) -> str:
+    """Why a program was compiled, in words; its traces have given their reasons then."""
+    whys = [why for eqn in jaxpr.eqns if (why := _why(eqn)) is not None]
+    fresh = [why for why in whys if not why.told]
+    for why in fresh:
+        why.told = True
+    alone = len(jaxpr.eqns) == 1
+    if fresh:
+        words = "; ".join([str(why) for why in fresh[:4]])
+        return words if alone else f"{words}; recorded with other operations"
+    if not whys:
+        return "operations that were not recorded in this order before"
+    names = ", ".join(dict.fromkeys([f"`{why.function}`" for why in whys[:4]]))
+    if alone:
+        return (
+            f"{names}: another program of a known trace (one array given twice, other"
+            " Python numbers among the arguments, or another platform)"
+        )
+    return f"{names}: recorded with other operations than before"
+
+
+def _why(eqn: Eqn) -> Why | None:
+    for jaxpr in eqn.op.jaxprs():
+        if Why in jaxpr.memo:
+            found: Why = jaxpr.memo[Why]
+            return found
+    return None
 
 
 def equations(jaxpr: Jaxpr) -> int:

@@ -6,7 +6,7 @@ a value is needed, when enough has accumulated, or when it repeats itself; what 
 still reachable is compiled as one program and submitted (`execute.py`).
 
 Read in this order: `Recorder.process` (the fast path), `call` (operations with several
-results, and calls), `general` (every operation), `_call_now` (calls that are submitted
+results, and calls), `general` (every operation), `call_now` (calls that are submitted
 at once), then how host data becomes arrays.
 """
 
@@ -20,6 +20,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of, set_base
 from tetrad._src.core.leaks import leak_message
+from tetrad._src.core.jaxpr import DONOR_NAMES
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.runtime import array as array_module
@@ -154,13 +155,13 @@ class Recorder(Trace):
             op, arrays, places, _ = moved
             args = insert(args, arrays, places)
         args = tuple([_operand(a) for a in args])
-        place = _place(args)
+        place = place_of(args)
         entry = entry_of(op, args)
         if not op.multiple:
             return _record(entry, args, place)
         where = STATE.where or user_frame()
         if entry.heavy or any(getattr(op, "donated", ())):
-            return _call_now(entry, args, place, where)
+            return call_now(entry, args, place, where)
         call = _record(entry, args, place, where)
         if op.kind is Kind.CALL and all([type(a) is Array for a in args]):
             op.__dict__["_entry"] = entry
@@ -188,7 +189,7 @@ def _operand(x: Any) -> Any:
     return put(np.asarray(x, aval.dtype), aval)
 
 
-def _place(args: Sequence[Any]) -> Placement:
+def place_of(args: Sequence[Any]) -> Placement:
     """Where the operation runs: where its committed operands are."""
     chosen: Any = None
     for x in args:
@@ -273,7 +274,7 @@ def _project(call: Array) -> list[Array]:
     return outs
 
 
-def _call_now(
+def call_now(
     entry: Entry, args: tuple[Any, ...], place: Placement, where: Any
 ) -> list[Array]:
     """A call that is worth a program of its own: submitted at once."""
@@ -285,16 +286,9 @@ def _call_now(
     donated = getattr(entry.op, "donated", ())
     given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     if given:
-        if len({id(x) for x in given}) < len(given):
-            raise errors.JaxRuntimeError(
-                "one array is donated twice in the same call: give the function two"
-                " arrays, as in f(x, x.copy())"
-            )
+        _check_given_once(entry.op, args, donated)
         flush()  # what is pending may still read what is given away
-    call = _node(entry, args, place, where)
-    outs = [call]
-    if entry.several:
-        outs = _project(call)
+    call, outs = call_node(entry, args, place, where)
     with _lock:
         nodes = [call, *outs] if entry.several else [call]
         try:
@@ -312,6 +306,33 @@ def _call_now(
         out.args = ()
         out.entry = None
     return outs
+
+
+def call_node(
+    entry: Entry, args: tuple[Any, ...], place: Placement, where: Any
+) -> tuple[Array, list[Array]]:
+    """The node of a call that is on no tape, and its results (itself, if it has one)."""
+    call = _node(entry, args, place, where)
+    return call, _project(call) if entry.several else [call]
+
+
+def _check_given_once(op: Any, args: Sequence[Any], donated: Sequence[bool]) -> None:
+    """JaxRuntimeError if memory is donated twice, or donated and read as well."""
+    given: dict[int, int] = {}
+    for i, x in enumerate(args):
+        if not donated[i] or type(x) is not Array:
+            continue
+        first = given.setdefault(id(x.buffer), i)
+        if first == i:
+            continue
+        names = op.jaxpr.memo.get(DONOR_NAMES) or {}
+        one, other = [names.get(n, f"operand {n}") for n in (first, i)]
+        what = op.jaxpr.name or "the function"
+        raise errors.JaxRuntimeError(
+            f"one array is donated twice in the same call: {one} and {other} of"
+            f" `{what}` are the same {x.aval.long_name()}, and both are donated. Give the"
+            " function two arrays, as in f(x, x.copy())"
+        )
 
 
 def _give_away(donated: Sequence[Array], where: Any) -> None:
@@ -351,6 +372,18 @@ def ready(buffer: Any, aval: Aval, place: Placement, where: Any) -> Array:
     made.epoch = 0
     made.tape = None
     return made
+
+
+def alias(x: Array, aval: Aval) -> Array:
+    """Another array with the memory of `x`, under a type of the same layout."""
+    return ready(array_module.ready_buffer(x), aval, x.placement, x.where)
+
+
+def operand_array(x: Any, aval: Aval) -> Array:
+    """A value as an array of type `aval`, of which only weakness may differ from its."""
+    if type(x) is not Array:
+        return put(np.asarray(x, aval.dtype), aval)
+    return x if x.aval is aval else alias(x, aval)
 
 
 def copy_to(x: Array, place: Placement) -> Array:

@@ -7,6 +7,7 @@ compiled, of eager code and of `jit` alike.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from tetrad._src.util.frames import format_where
 class Traced(NamedTuple):
     """A function that was traced, and why."""
 
+    number: int
     after: int  # compilations before it
     function: str
     reason: str
@@ -29,10 +31,17 @@ class Traced(NamedTuple):
 
 
 _traced: deque[Traced] = deque(maxlen=4096)
+_numbers = itertools.count(1)
+
+
+def _last() -> int:
+    """The number of the last function that was traced."""
+    return _traced[-1].number if _traced else 0
 
 
 def _note(function: Any, reason: str) -> None:
-    _traced.append(Traced(execute.compile_count, name_of(function), reason))
+    note = Traced(next(_numbers), execute.compile_count, name_of(function), reason)
+    _traced.append(note)
 
 
 on_compile.append(_note)
@@ -47,11 +56,13 @@ class Compile:
         self.equations: int = record.equations
         self.seconds: float = record.seconds
         self.kernels: int = record.kernels
+        self.reason: str = record.reason
 
     def __str__(self) -> str:
         return (
             f"{self.seconds * 1e3:8.1f} ms  {self.equations:5d} operations"
-            f"  {self.kernels:3d} new kernels  {self.where}"
+            f"  {self.kernels:3d} new kernels  {self.where}\n{'':11}  because of"
+            f" {self.reason}"
         )
 
 
@@ -59,15 +70,18 @@ class Compiles:
     """A list of compilations; as a context manager, those of a block."""
 
     def __init__(self) -> None:
-        self._start = 0
+        self._start = self._first = 0
         self._end: int | None = None
+        self._until: int | None = None
 
     def __enter__(self) -> Compiles:
         self._start = execute.compile_count
+        self._first = _last()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._end = execute.compile_count
+        self._until = _last()
 
     def __iter__(self) -> Iterator[Compile]:
         end = execute.compile_count if self._end is None else self._end
@@ -82,8 +96,8 @@ class Compiles:
     @property
     def traced(self) -> list[Traced]:
         """The functions under `jit` that were traced, and why."""
-        end = execute.compile_count if self._end is None else self._end
-        return [t for t in list(_traced) if self._start <= t.after <= end]
+        until = _last() if self._until is None else self._until
+        return [t for t in list(_traced) if self._first < t.number <= until]
 
     @property
     def kernels(self) -> int:
@@ -115,8 +129,9 @@ def compiles() -> Compiles:
     """The programs compiled in this process; as a context manager, in a block.
 
     Eager code and `jit` alike: each row names the user's line that asked, the number
-    of operations, the new machine-code kernels and the time. Functions that `jit` traced
-    stand between them with the reason: the argument that changed, from what to what.
+    of operations, the new machine-code kernels, the time, and why it was compiled.
+    Functions that `jit` traced stand between them with the reason: the argument that
+    changed, from what to what.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> f = jax.jit(lambda x: x + 1)

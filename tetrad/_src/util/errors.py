@@ -355,3 +355,26 @@ class OutOfMemoryError(JaxRuntimeError, MemoryError):
     """
 
     __module__ = _PUBLIC_MODULE
+
+
+class TooManyCompilesError(JaxRuntimeError):
+    """A function under `jit(f, max_compiles=n)` would be compiled once more than that.
+
+    **Why.** A function is compiled anew for each combination of structures, shapes,
+    dtypes and static values. Whoever states how many there are wants to know when one
+    more turns up: usually an argument changes its shape or its type from call to call.
+    The message lists what changed each time.
+
+    **Fails.**
+
+        step = jax.jit(lambda x: x.sum(), max_compiles=1)
+        for n in range(3):
+            step(jnp.ones(n + 1))              # another shape each time
+
+    **Works.** The same shape in every call:
+
+        for n in range(3):
+            step(jnp.where(jnp.arange(3) <= n, 1.0, 0.0))
+    """
+
+    __module__ = _PUBLIC_MODULE

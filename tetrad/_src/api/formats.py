@@ -1,0 +1,63 @@
+"""How the arrays of a compiled function lie in memory: always whole and row-major."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.runtime.device import SingleDeviceSharding
+
+
+class Layout(NamedTuple):
+    """The order of axes in memory, the slowest first."""
+
+    major_to_minor: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Layout(major_to_minor={self.major_to_minor})"
+
+
+class Format(NamedTuple):
+    """A layout, and the devices that hold the array."""
+
+    layout: Layout | None
+    sharding: Any
+
+    def __repr__(self) -> str:
+        return f"Format(layout={self.layout}, sharding={self.sharding})"
+
+
+def format_of(aval: Aval, device: Any) -> Format:
+    """The format of an array of type `aval` on `device`."""
+    return Format(Layout(tuple(range(aval.ndim))), SingleDeviceSharding(device))
+
+
+class MemoryStats(NamedTuple):
+    """What a compiled function needs, in bytes.
+
+    Arguments and results as far as they are arrays on the device; `alias` is the part of
+    the results that takes the memory of donated arguments; `temp` is what is needed
+    besides; `peak` is the sum of all that exists at once, as planned.
+    """
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    alias_size_in_bytes: int
+    temp_size_in_bytes: int
+    generated_code_size_in_bytes: int
+
+    @property
+    def peak_memory_in_bytes(self) -> int:
+        return (
+            self.argument_size_in_bytes
+            + self.output_size_in_bytes
+            - self.alias_size_in_bytes
+            + self.temp_size_in_bytes
+        )
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={value}" for name, value in self._asdict().items()]
+        return (
+            f"MemoryStats({', '.join(parts)},"
+            f" peak_memory_in_bytes={self.peak_memory_in_bytes})"
+        )
