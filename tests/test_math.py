@@ -16,7 +16,7 @@ import pytest
 from scalar_kernels import DTYPES, assert_same, elementwise
 
 from tetrad._src.cpu import complex_math
-from tetrad._src.cpu.math import BINARY, COMPLEX_ULP, ULP, UNARY
+from tetrad._src.cpu.math import BINARY, COMPLEX_ULP, MAGNITUDE_ULP, ULP, UNARY
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -465,7 +465,26 @@ def test_error_of_complex_functions(name, type):
             if not 1e-36 < abs(exact) < 1e37:
                 continue
             error = plane_error(result, exact, type)
-            assert error <= COMPLEX_ULP[type], f"{error:.2f} at {x}: {result}"
+            bound = MAGNITUDE_ULP if name == "abs" else COMPLEX_ULP[type]
+            assert error <= bound, f"{error:.2f} at {x}: {result}"
+
+
+@pytest.mark.parametrize("type", ["c64", "c128"])
+def test_magnitudes_at_the_ends_of_the_range(type):
+    real = np.float32 if type == "c64" else np.float64
+    info = np.finfo(real)
+    parts = [0, info.smallest_subnormal, info.tiny, 3 * info.tiny, 1, info.max]
+    parts = np.array([*parts, info.max / 2, np.inf, np.nan], real)
+    z = np.array([complex(x, -y) for x in parts for y in parts], DTYPES[type])
+    with np.errstate(all="ignore"):
+        expected = np.abs(z)
+    got = apply("abs", type, z)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
+    fine = np.isfinite(expected)
+    np.testing.assert_array_equal(got[np.isinf(expected)], np.inf)
+    np.testing.assert_allclose(
+        got[fine], expected[fine], rtol=2 * info.eps, atol=info.smallest_subnormal
+    )
 
 
 def test_every_complex_function_is_tested():

@@ -2,7 +2,7 @@
 
 In: an emitter and pairs (real, imaginary) of f64 values; out: such pairs, or an f64.
 Single-precision complex numbers come here as f64 pairs (`scalar.py` widens and rounds),
-which spares them overflow and most cancellation. Branch cuts, signed zeros and infinities
+which spares them overflow and most cancellation; but their magnitude is taken as it is. Branch cuts, signed zeros and infinities
 follow C99 Annex G; W. Kahan, "Branch cuts for complex elementary functions", 1987.
 """
 
@@ -77,10 +77,18 @@ def step_down(b: Emitter, z: Pair) -> tuple[Pair, Value]:
 
 
 def magnitude(b: Emitter, z: Pair) -> Value:
-    """|z|; infinite if a part is, even if the other is NaN."""
-    scaled, k = step_down(b, z)
-    size = b.square_root(scaled[0] * scaled[0] + scaled[1] * scaled[1])
-    size = size * b.power_of_two(k)
+    """|z|; infinite if a part is, even if the other is NaN.
+
+    A power of two brings the larger part near 1, so that no square leaves the range.
+    """
+    x, y = b.magnitude(z[0]), b.magnitude(z[1])
+    digits, top = (23, 254) if x.type == "f32" else (52, 2046)
+    exponent = b.intrinsic("smax", b.bits(x), b.bits(y)) & ((top + 1) << digits)
+    exponent = b.intrinsic("smax", exponent, 1 << digits)
+    exponent = b.intrinsic("smin", exponent, (top - 2) << digits)
+    factor = b.from_bits((top << digits) - exponent)
+    x, y = x * factor, y * factor
+    size = b.square_root(x * x + y * y) * b.from_bits(exponent)
     return b.select(either_infinite(b, z), math.inf, size)
 
 

@@ -467,15 +467,17 @@ def _lower_turns(low: _Lowering, avals: Sequence[Any]) -> Launch:
     lanes = schedule.turn_lanes(kernel.wide, length) if low.size > 1 else 1
     low.common_words(avals, reads, writes)
     ns = schedule.turn_nanoseconds(kernel.cost, len(inner.reads + inner.stores), lanes)
-    launch.work = ns * kernel.turns * low.size
+    ns *= kernel.turns
+    launch.work = ns * low.size
     words = launch.words
     words.extend(extents[:-1])
     words.append(length)
-    segment, launch.chunk = schedule.turn_tasks(length, ns * kernel.turns, lanes)
+    rows = low.size // length
+    segment, launch.chunk = schedule.turn_tasks(rows, length, ns, lanes)
     pieces = -(-length // segment)
     if pieces > 1:
         words.extend((pieces, segment))
-    launch.total = low.size // length * pieces
+    launch.total = rows * pieces
     accesses = [*reads, *[a for _, a in writes], *counts]
     low.strides(last[:-1], vector, accesses)
     words.extend([kernel.reads[number].step for number in inner.reads])

@@ -95,4 +95,7 @@ error is measured on the distance in the plane, in units of 2⁻²³ or 2⁻⁵�
 """
 
 COMPLEX_ULP: dict[str, float] = {"c64": 0.6, "c128": 4.0}
-"""For all complex functions but `pow`, whose error grows with |y·log x|."""
+"""For all complex functions but `pow`, whose error grows with |y·log x|, and `abs`."""
+
+MAGNITUDE_ULP = 1.0
+"""For the magnitude of complex numbers of either precision."""

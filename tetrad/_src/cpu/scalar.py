@@ -169,8 +169,7 @@ class Block(BitsBlock):
                 extra="i1 false",
             )
         if x.type in COMPLEX:
-            wide = self._in_parts(self.convert(x, "c128"))
-            return self.convert(complex_math.magnitude(self, wide), REAL_OF[x.type])
+            return complex_math.magnitude(self, self._in_parts(x))
         return x
 
     def sign(self, x: Value) -> Value:

@@ -10,6 +10,7 @@ from tetrad._src.cpu import engine
 
 CHUNK = 32768  # elements of a light kernel in one chunk
 TASK_NS = 10_000.0  # a chunk should take about this long
+MOST_CHUNKS = 1024  # of loops whose turns nobody can count beforehand
 POINT_NS = 1.0  # an element read at computed coordinates
 SCATTER_NS = 1.0  # an element written at computed coordinates
 SCATTER_ROW_NS = 0.2  # the same, in whole rows
@@ -79,9 +80,13 @@ def turn_nanoseconds(cost: float, streams: int, lanes: int) -> float:
     return max(0.03 * streams + 0.011 * cost, (1.0 + 0.3 * cost) / lanes)
 
 
-def turn_tasks(length: int, ns: float, lanes: int) -> tuple[int, int]:
-    """Elements of one piece of a row, and pieces in a chunk."""
-    if length * ns <= 2 * TASK_NS:
-        return length, max(1, int(TASK_NS / max(length * ns, 1.0)))
-    vectors = max(1, int(TASK_NS / (ns * lanes)))
-    return vectors * lanes, 1
+def turn_tasks(rows: int, length: int, ns: float, lanes: int) -> tuple[int, int]:
+    """Elements of one piece of a row, and pieces in a chunk.
+
+    How long a loop takes may be unknown; more than `MOST_CHUNKS` chunks cost more than
+    an uneven end does.
+    """
+    wanted = max(int(TASK_NS / ns), rows * length // MOST_CHUNKS)
+    if wanted >= length or length * ns <= 2 * TASK_NS:
+        return length, max(1, wanted // max(length, 1))
+    return max(1, wanted // lanes) * lanes, 1
