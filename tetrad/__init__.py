@@ -11,9 +11,11 @@ from tetrad._src import wiring as _wiring  # fills the ports; must come first
 from tetrad import core as core
 from tetrad import custom_batching as custom_batching
 from tetrad import custom_derivatives as custom_derivatives
+from tetrad import debug as debug
 from tetrad import dlpack as dlpack
 from tetrad import dtypes as dtypes
 from tetrad import errors as errors
+from tetrad import experimental as experimental
 from tetrad import extend as extend
 from tetrad import flatten_util as flatten_util
 from tetrad import interpreters as interpreters
@@ -36,6 +38,7 @@ from tetrad._src.api.devices import device_count as device_count
 from tetrad._src.api.devices import device_get as device_get
 from tetrad._src.api.devices import device_put as device_put
 from tetrad._src.api.devices import devices as devices
+from tetrad._src.api.devices import effects_barrier as effects_barrier
 from tetrad._src.api.devices import live_arrays as live_arrays
 from tetrad._src.api.devices import local_device_count as local_device_count
 from tetrad._src.api.devices import local_devices as local_devices
@@ -73,6 +76,7 @@ from tetrad._src.api.transforms import remat as remat
 from tetrad._src.api.transforms import value_and_grad as value_and_grad
 from tetrad._src.api.transforms import vjp as vjp
 from tetrad._src.api.transforms import vmap as vmap
+from tetrad._src.lib.callbacks import pure_callback as pure_callback
 from tetrad._src.runtime.array import Array as Array
 from tetrad._src.runtime.device import Device as Device
 from tetrad._src.util.config import check_tracer_leaks as check_tracer_leaks
@@ -109,7 +113,9 @@ for _module in (
     core,
     custom_batching,
     custom_derivatives,
+    debug,
     dlpack,
+    experimental,
     flatten_util,
     lax,
     nn,

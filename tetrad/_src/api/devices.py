@@ -12,7 +12,7 @@ from tetrad._src.api import plugins
 from tetrad._src.core.bind import Tracer, Value, aval_of
 from tetrad._src.runtime import array as array_module
 from tetrad._src.runtime import device as registry
-from tetrad._src.runtime import lazy
+from tetrad._src.runtime import host, lazy
 from tetrad._src.runtime.array import Array, Deleted
 from tetrad._src.runtime.device import Device, Placement, SingleDeviceSharding
 from tetrad._src.util import memo, tree
@@ -163,6 +163,18 @@ def block_until_ready(x: Any) -> Any:
         if type(leaf) is Array:
             leaf.block_until_ready()
     return x
+
+
+def effects_barrier() -> None:
+    """Waits until all calls of Python in programs submitted so far have happened.
+
+    A program with callbacks returns when they are over, so this waits only for programs
+    of other threads.
+
+    >>> import tetrad as jax
+    >>> jax.effects_barrier()
+    """
+    host.barrier()
 
 
 def copy_to_host_async(x: Any) -> Any:

@@ -178,12 +178,15 @@ def speculative(jaxpr: Jaxpr) -> bool:
 
 @memo_on_first
 def cost(jaxpr: Jaxpr) -> float:
-    """Scalar operations that a jaxpr takes, roughly; infinite if perhaps it never ends."""
+    """Scalar operations that a jaxpr takes, roughly; infinite if perhaps it never ends.
+
+    Nobody knows what a call of Python costs.
+    """
     total = 0.0
     for eqn in jaxpr.eqns:
         op = eqn.op
         inner = [cost(j) for j in op.jaxprs()]
-        if op.flow is Flow.WHILE:
+        if op.flow is Flow.WHILE or op.host is not None:
             return math.inf
         if op.flow is Flow.SCAN:
             total += inner[0] * op.length  # type: ignore[attr-defined]

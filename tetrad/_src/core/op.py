@@ -219,7 +219,7 @@ class Op(metaclass=Primitive):
     commutes: ClassVar[bool] = False
     hidden: ClassVar[tuple[str, ...]] = ()  # fields that jaxpr text leaves out
     fixed: ClassVar[dict[str, Any]] = {}  # JAX's parameters that have one value here
-    effects: ClassVar[frozenset[Any]] = frozenset()
+    effects: ClassVar[frozenset[Any]] = frozenset()  # see `effects.py`
     axis_names: ClassVar[tuple[Any, ...]] = ()
 
     # -- rules that are absent unless a class gives them -----------------------
@@ -250,6 +250,7 @@ class Op(metaclass=Primitive):
     finish: ClassVar[Any] = None  # REDUCE: (block, state) -> value(s)
     kernel: ClassVar[Any] = None  # OPAQUE: (*avals) -> (name, parameters)
     flops: ClassVar[Any] = None  # (*avals) -> operations, if the kind does not tell
+    host: ClassVar[Any] = None  # CALL of Python: (*arrays) -> host arrays
     hlo: ClassVar[Any] = None  # StableHLO mnemonic, or (emit, *operands) -> value
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -19,9 +19,11 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.cpu import compile as compiler
 from tetrad._src.cpu import engine, memory
+from tetrad._src.cpu.host import HostRun
 from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
 from tetrad._src.cpu.pool import native
 from tetrad._src.cpu.runs import Run, Runs
+from tetrad._src.runtime import host
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import dtypes
@@ -113,7 +115,7 @@ class Image:
         self.address = header.ctypes.data
         flag = bytes(8)
         self.template = header.tobytes() + flag + self.args.tobytes() + bytes(size)
-        self.loops = program.loops
+        self.loops = program.loops or bool(program.sites)
 
     def instance(self) -> tuple[Any, int, int]:
         """A copy for one run on the stream: the block, its address, values' offset.
@@ -248,6 +250,9 @@ class CpuBackend:
         for donor in takeovers:
             if donor is not None and buffers[donor].ticket > done:
                 inline = False
+        if program.sites:  # runs by itself, beside the stream
+            done = self._settle(buffers, takeovers)
+            inline = True
         after = done if inline else WHENEVER
         outs = []
         for (nbytes, size), donor, line in zip(image.sizes, takeovers, lines):
@@ -260,8 +265,15 @@ class CpuBackend:
         arena = None
         if program.arena:
             size = memory.size_class(program.arena)
-            arena = self.allocate(program.arena, size, device, lines[0], after)
+            line = lines[0] if lines else None
+            arena = self.allocate(program.arena, size, device, line, after)
             pointers.append(arena.pointer)
+        if program.sites:
+            block, address, offset = image.instance()
+            program.fields.pack_into(block, offset, *pointers, *scalars)
+            keep = (block, image, program, buffers, outs, arena)
+            host.prepare(HostRun(address, address + 8 * JOB_WORDS, keep).run)
+            return outs
         if inline:
             program.fields.pack_into(image.values, 0, *pointers, *scalars)
             image.header[_STATUS] = 0
@@ -281,6 +293,17 @@ class CpuBackend:
             arena.ticket = ticket
         runs.note(run, ticket, done)
         return outs
+
+    def _settle(
+        self, buffers: Sequence[Buffer], takeovers: Sequence[int | None]
+    ) -> int:
+        """Waits for what computes these buffers, and for readers of those that are
+        written; the ticket that is done then."""
+        runner = native()
+        tickets = [buffer.made for buffer in buffers]
+        tickets += [buffers[donor].ticket for donor in takeovers if donor is not None]
+        runner.wait(max(tickets, default=0))
+        return runner.done
 
 
 def host_dtype(aval: Aval) -> np.dtype[Any]:

@@ -23,7 +23,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.text import jaxpr_text
-from tetrad._src.cpu import engine, kernels, schedule
+from tetrad._src.cpu import engine, host, kernels, schedule
 from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
 from tetrad._src.cpu.literals import element_type, scalar_format
@@ -51,7 +51,17 @@ from tetrad._src.passes.cost import cost as count_cost
 from tetrad._src.passes.check import check_memory, check_plan
 from tetrad._src.passes.donation import marked
 from tetrad._src.passes.fuse import fuse
-from tetrad._src.passes.ir import Band, Call, Copy, Kernel, Plan, Step, leaves, loops_of
+from tetrad._src.passes.ir import (
+    HOST,
+    Band,
+    Call,
+    Copy,
+    Kernel,
+    Plan,
+    Step,
+    leaves,
+    loops_of,
+)
 from tetrad._src.passes.plan import Memory, allocate
 from tetrad._src.passes.simplify import simplify
 from tetrad._src.passes.text import plan_text, program_text
@@ -151,6 +161,7 @@ class Program:
         "codes",
         "new_kernels",
         "loops",
+        "sites",
         "image",
         "jaxpr",
         "__weakref__",
@@ -169,6 +180,7 @@ class Program:
     args: np.ndarray[Any, Any]
     codes: list[Any]
     loops: bool  # may run long, and can be cancelled
+    sites: list[Any]  # where it calls Python
     new_kernels: int  # machine code that did not exist before
     image: Any  # how the client keeps the program in memory
     jaxpr: Jaxpr
@@ -293,6 +305,8 @@ def _fields(plan: Plan, memory: Memory) -> struct.Struct:
 
 def lower_step(step: Any, plan: Plan) -> Launches:
     """The launches of a step, and the bytes of its scratch memory."""
+    if type(step) is Call and step.name == HOST:
+        return [host.launch(step)], []
     if type(step) is Kernel:
         return lower(step, plan.avals, _exact(step, plan))
     if type(step) is Band:
@@ -388,12 +402,17 @@ def _assemble(
     launches = [
         launch for made, _ in lowered.values() for launch in made if launch.total > 0
     ]
+    hosts = [launch for launch in launches if launch.site is not None]
+    program.sites = [launch.site for launch in hosts]
+    launches = [launch for launch in launches if launch.site is None]
     calls = [(launch, at, loops) for launch in launches for at, loops in launch.calls]
     keys = [launch.loops for launch in launches] + [loops for _, _, loops in calls]
     found, program.codes, program.new_kernels = _machine_code(keys)
     for (launch, at, _), address in zip(calls, found[len(launches) :]):
         launch.words[at] = address
-    writer = JobWriter(plan, memory, lowered, dict(zip(launches, found)))
+    addresses = dict(zip(launches, found))
+    addresses.update(dict.fromkeys(hosts, host.entry_address))
+    writer = JobWriter(plan, memory, lowered, addresses)
     work, in_place = writer.program()
     program.args = np.array(writer.words, np.int64)
     program.fix = np.array(writer.fix, np.int64)

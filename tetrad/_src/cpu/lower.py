@@ -47,9 +47,12 @@ STEPS = (2, 3, 4)  # strides at which all elements are read and the wanted ones 
 class Launch:
     """One call of a kernel over `total` tasks, `chunk` at a time."""
 
-    __slots__ = ("loops", "words", "fixes", "flags", "calls", "total", "chunk", "work")
+    __slots__ = (
+        "loops", "words", "fixes", "flags", "calls", "total", "chunk", "work", "site",
+    )  # fmt: skip
 
     def __init__(self) -> None:
+        self.site: Any = None  # of a call of Python, see `host`; there is no code then
         self.loops: Any = None  # a Loops, or the symbol of a hand-made kernel
         self.words: list[int] = []
         self.fixes: list[tuple[int, int, int, int]] = []  # position, what, id, offset

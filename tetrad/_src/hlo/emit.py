@@ -195,6 +195,13 @@ def _combiner(name: str) -> Callable[..., Sequence[Value]]:
 
 def _expansion(op: Op, eqn: Eqn) -> Jaxpr:
     """The operation in terms of others, as a jaxpr over its operands."""
+    if op.host is not None:
+        raise NotImplementedError(
+            f"{op.name}, called at {format_where(eqn.where)}: a program on a PJRT device"
+            " cannot call Python. Call it outside of jit and loops, where it runs on the"
+            " host between two programs, or run this function on the CPU:"
+            " jax.device_put(x, jax.devices('cpu')[0])."
+        )
     if op.expand is None:
         raise NotImplementedError(
             f"{op.name}, called at {format_where(eqn.where)}, cannot run on a PJRT"

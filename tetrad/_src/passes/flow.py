@@ -99,21 +99,23 @@ class FlowPlacer(Puller):
 
     def place_flow(self, eqn: Eqn, made: list[Node]) -> None:
         flow = eqn.op.flow
-        avals = [x.aval for x in made[0].ins]
+        ins = made[0].ins
+        made = made[: len(eqn.outs)]
+        avals = [x.aval for x in ins]
         found = inner.find(eqn.op, avals, self.machine)
         if found is not None:
-            self.place_inner(eqn, made, found)
+            self.place_inner(eqn, ins, made, found)
         elif flow is Flow.BRANCH:
-            self.place_branch(eqn, made)
+            self.place_branch(eqn, ins, made)
         elif flow is Flow.WHILE:
-            self.place_while(eqn, made)
+            self.place_while(eqn, ins, made)
         else:
-            self.place_scan(eqn, made)
+            self.place_scan(eqn, ins, made)
         for node in made:
             node.far, node.near = len(self.steps), -1
 
-    def place_branch(self, eqn: Eqn, made: list[Node]) -> None:
-        index, *args = made[0].ins
+    def place_branch(self, eqn: Eqn, ins: Sequence[Node], made: list[Node]) -> None:
+        index, *args = ins
         inputs = [self.given(x) for x in args]
         values = [self.new_value(node) for node in made]
         blocks = []
@@ -124,9 +126,8 @@ class FlowPlacer(Puller):
 
     # ------------------------------------------------------------------------ loops
 
-    def place_while(self, eqn: Eqn, made: list[Node]) -> None:
+    def place_while(self, eqn: Eqn, ins: Sequence[Node], made: list[Node]) -> None:
         op: Any = eqn.op
-        ins = made[0].ins
         first, count = op.cond_nconsts, op.cond_nconsts + op.body_nconsts
         consts = [self.given(x) for x in ins[:count]]
         carries = self.start(ins[count:], made)
@@ -137,9 +138,8 @@ class FlowPlacer(Puller):
         self.turn(loop, body, consts[first:], carries, [], [])
         self.steps.append(loop)
 
-    def place_scan(self, eqn: Eqn, made: list[Node]) -> None:
+    def place_scan(self, eqn: Eqn, ins: Sequence[Node], made: list[Node]) -> None:
         op: Any = eqn.op
-        ins = made[0].ins
         roles = flow_roles(op, len(ins))
         known = roles.count(CONST)
         first = known + roles.count(CARRY)
@@ -204,10 +204,11 @@ class FlowPlacer(Puller):
 
     # ---------------------------------------------------------------- inside kernels
 
-    def place_inner(self, eqn: Eqn, made: list[Node], found: inner.Found) -> None:
+    def place_inner(
+        self, eqn: Eqn, ins: Sequence[Node], made: list[Node], found: inner.Found
+    ) -> None:
         """A kernel that has the control flow inside of it."""
         op: Any = eqn.op
-        ins = made[0].ins
         space, rank = found.space, len(found.space)
         kernel = Kernel(space)
         if rank:

@@ -39,6 +39,7 @@ from tetrad._src.passes.graph import (
     point_maps,
 )
 from tetrad._src.passes.ir import (
+    HOST,
     Call,
     Coordinate,
     Copy,
@@ -92,6 +93,9 @@ class _Placer(FlowPlacer):
                 if node.uses:
                     self.place(eqn, made)
                     break
+            else:
+                if eqn.op.effects:
+                    self.place(eqn, made)
         return self.finish(self.graph.outs, targets)
 
     def block(
@@ -423,7 +427,10 @@ class _Placer(FlowPlacer):
     def place_call(self, eqn: Eqn, made: list[Node]) -> None:
         ins = made[0].ins
         avals = [atom.aval for atom in eqn.ins]
-        name, parameters = eqn.op.kernel(*avals)
+        if eqn.op.host is not None:
+            name, parameters = HOST, {"op": eqn.op}
+        else:
+            name, parameters = eqn.op.kernel(*avals)
         reads = []
         for x in ins:
             if type(x.op) is Permute:
@@ -443,6 +450,7 @@ class _Placer(FlowPlacer):
                 bottom.aval, bottom.aval.strides, chain
             )
             reads.append(Read(bottom.value, x.aval.dtype, strides, offset, terms))
+        made = made[: len(eqn.outs)]
         values = [self.new_value(node) for node in made]
         self.steps.append(
             Call(name, parameters, reads, avals, values, [n.aval for n in made])

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Flow, Kind, Op
@@ -31,6 +33,8 @@ GATHER_COST = 12.0
 SHORT_ROW = 16  # elements that are computed at once
 LONG_ROW = 64  # elements: what is computed once a row costs nothing from here on
 HEAVY = 500.0  # instructions: longer expressions are cut by storing an operand
+
+BOOL = np.dtype(bool)
 
 Shape = tuple[int, ...]
 Strides = tuple[int, ...]
@@ -394,6 +398,9 @@ class Graph:
             ins = self.need_update(eqn, ins)
         elif op.flow is not None:
             self.need_flow(op, ins)
+        elif op.host is not None:
+            for x in ins:
+                self.store(x)
         elif op.regions is None:
             ins = self.need_call(eqn, ins)
         elif self.pieces is None:
@@ -410,6 +417,11 @@ class Graph:
             node.layouts = (var.aval.strides,) if var.aval.shape else ()
             node.level = level + 1
             node.cost = READ_COST
+            made.append(node)
+        if not made:  # what matters is its effects
+            node = Node(Aval((), BOOL), ROOT, op, ins)
+            node.level = level + 1
+            node.uses = 1
             made.append(node)
         return made
 

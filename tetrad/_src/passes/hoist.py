@@ -2,8 +2,8 @@
 
 In: the jaxpr of a turn, whose first inputs are the same in all turns. Out: a jaxpr of
 what can be computed once before the loop, and the rest. Index maps and counts stay in
-the loop: they cost nothing where they are, and memory outside. Control flow stays too,
-since a turn that never comes need not end.
+the loop: they cost nothing where they are, and memory outside. Control flow and calls of
+Python stay too, since a turn that never comes need not end, and must not call.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def hoist(jaxpr: Jaxpr, consts: int) -> tuple[Jaxpr, Jaxpr] | None:
 
 def _is_steady(eqn: Eqn, steady: set[Var]) -> bool:
     op = eqn.op
-    if op.effects or op.flow is not None:
+    if op.effects or op.flow is not None or op.host is not None:
         return False
     return all([atom in steady for atom in eqn.ins if type(atom) is Var])
 

@@ -307,6 +307,9 @@ class Band:
         self.length = length
 
 
+HOST = "host"  # the name of a call of Python, whose parameter is the operation `op`
+
+
 class Call:
     """A kernel made by hand, called on views of memory."""
 

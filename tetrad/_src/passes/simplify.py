@@ -147,7 +147,7 @@ def _once(jaxpr: Jaxpr) -> Jaxpr:
         ins: Sequence[Any] = eqn.ins
         if renames:
             ins = [renames.get(atom, atom) for atom in ins]
-        if op.kind is Kind.CALL or op.effects:
+        if op.effects or op.kind is Kind.CALL and op.host is None:
             eqns.append(Eqn(op, ins, eqn.outs, eqn.where))
             continue
         key = (

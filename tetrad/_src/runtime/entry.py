@@ -14,10 +14,11 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
+from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.op import Flow, Kind, Op, infer
 from tetrad._src.runtime.array import Array
 from tetrad._src.util.config import config
-from tetrad._src.util.memo import Cache
+from tetrad._src.util.memo import Cache, memo_on_first
 
 LIGHT_CALL_EQUATIONS = 32  # calls up to this size are recorded like one operation
 LIGHT_CALL_BYTES = 1 << 16
@@ -41,7 +42,7 @@ class Entry:
 
     __slots__ = (
         "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
-        "several", "projections", "alone",
+        "several", "projections", "alone", "calls_host",
     )  # fmt: skip
     projected = False
 
@@ -58,6 +59,7 @@ class Entry:
         self.several = op.multiple and len(self.avals) != 1
         self.projections = [_projection(i, a) for i, a in enumerate(self.avals)]
         self.alone: Any = None
+        self.calls_host = False
         if op.kind is Kind.UPDATE:  # touches the elements that it replaces
             self.load = sum([a.nbytes for a in in_avals[1:]])
         work = getattr(op, "work", None)
@@ -66,8 +68,10 @@ class Entry:
         if op.kind is Kind.CALL:
             _require(op, in_avals)
             self.weight = sum([len(j.eqns) for j in op.jaxprs()])
+            self.calls_host = calls_host(op)
             self.heavy = (
-                self.weight > LIGHT_CALL_EQUATIONS
+                self.calls_host
+                or self.weight > LIGHT_CALL_EQUATIONS
                 or self.load > LIGHT_CALL_BYTES
                 or loops(op)
             )
@@ -89,6 +93,17 @@ def loops(op: Op) -> bool:
     if op.flow is not None and op.flow is not Flow.BRANCH:
         return True
     return any([loops(eqn.op) for jaxpr in op.jaxprs() for eqn in jaxpr.eqns])
+
+
+def calls_host(op: Op) -> bool:
+    """Whether Python is called on the way. Such a call is submitted alone and at once,
+    and returns when it is done."""
+    return op.host is not None or any([_calls_host(j) for j in op.jaxprs()])
+
+
+@memo_on_first
+def _calls_host(jaxpr: Jaxpr) -> bool:
+    return any([calls_host(eqn.op) for eqn in jaxpr.eqns])
 
 
 class Projection:

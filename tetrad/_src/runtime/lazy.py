@@ -21,10 +21,10 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of, set_base
 from tetrad._src.core.leaks import leak_message
 from tetrad._src.core.jaxpr import DONOR_NAMES
-from tetrad._src.core.op import Kind, Op
+from tetrad._src.core.op import Kind, Op, infer
 from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.runtime import array as array_module
-from tetrad._src.runtime import execute
+from tetrad._src.runtime import execute, host
 from tetrad._src.runtime.array import (
     Array,
     Deleted,
@@ -144,6 +144,8 @@ class Recorder(Trace):
 
     def general(self, op: Op, args: Sequence[Any]) -> Any:
         """Every operation: converts operands, infers, places, records."""
+        if op.host is not None:
+            return _call_host(op, args)
         if (
             op.kind is Kind.CALL
             and op.flow is None
@@ -283,6 +285,11 @@ def call_now(
     for x in args:
         if type(x) is Array and x.buffer is None:
             force(x)
+    if entry.calls_host:  # it runs on its own, as soon as what it reads is there
+        host.forget()
+        for x in args:
+            if type(x) is Array:
+                x.block_until_ready()
     donated = getattr(entry.op, "donated", ())
     given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     if given:
@@ -305,6 +312,8 @@ def call_now(
     for out in (call, *outs):
         out.args = ()
         out.entry = None
+    if entry.calls_host:
+        host.run()
     return outs
 
 
@@ -333,6 +342,26 @@ def _check_given_once(op: Any, args: Sequence[Any], donated: Sequence[bool]) -> 
             f" `{what}` are the same {x.aval.long_name()}, and both are donated. Give the"
             " function two arrays, as in f(x, x.copy())"
         )
+
+
+def _call_host(op: Op, args: Sequence[Any]) -> list[Array]:
+    """Calls Python now, with arrays."""
+    args = tuple([_operand(a) for a in args])
+    place = _place(args)
+    avals = tuple([aval_of(a) for a in args])
+    outs = infer(op, avals)
+    where = STATE.where or user_frame()
+    device = place.device
+    arrays = []
+    for x, aval in zip(args, avals):
+        if type(x) is not Array:
+            x = put(np.asarray(x, aval.dtype), aval, place)
+        arrays.append(x.block_until_ready())
+    results = op.host(*arrays)
+    return [
+        ready(device.backend.put(result, aval, device, where), aval, place, where)
+        for result, aval in zip(results, outs)
+    ]
 
 
 def _give_away(donated: Sequence[Array], where: Any) -> None:

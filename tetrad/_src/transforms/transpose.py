@@ -72,7 +72,7 @@ def _accumulate(sums: dict[Var, Any], var: Var, cotangent: Any) -> None:
 def _transpose_equation(eqn: Eqn, args: Sequence[Any], sums: dict[Var, Any]) -> None:
     op = eqn.op
     given = [sums.pop(v, None) for v in eqn.outs]
-    if given.count(None) == len(given):
+    if given.count(None) == len(given) and not (op.effects and not given):
         return
     if op.transpose is None:
         raise NotImplementedError(
