@@ -17,6 +17,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, Value, at, base_trace
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Var
 from tetrad._src.core.op import Primitive
+from tetrad._src.core.effects import Effect as Effect
 from tetrad._src.core.stage import Stage
 from tetrad._src.transforms.vmap import Batch, named_axes
 from tetrad._src.util import dtypes
@@ -25,10 +26,6 @@ no_effects: frozenset[Any] = frozenset()
 Effects = frozenset
 
 array_types = {Value, np.ndarray, np.generic}
-
-
-class Effect:
-    """The base of effects that a declared operation may have."""
 
 
 class DropVarType(type):

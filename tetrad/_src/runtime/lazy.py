@@ -347,7 +347,7 @@ def _check_given_once(op: Any, args: Sequence[Any], donated: Sequence[bool]) -> 
 def _call_host(op: Op, args: Sequence[Any]) -> list[Array]:
     """Calls Python now, with arrays."""
     args = tuple([_operand(a) for a in args])
-    place = _place(args)
+    place = place_of(args)
     avals = tuple([aval_of(a) for a in args])
     outs = infer(op, avals)
     where = STATE.where or user_frame()
