@@ -16,6 +16,7 @@ from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.axes import shape_argument
 from tetrad._src.ops import shape as shape_ops
 from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.ops.views import broadcast_in_dim
 from tetrad._src.util import dtypes
 
 Shape = Sequence[int]
@@ -58,3 +59,54 @@ def bound(x: Any, shape: tuple[int, ...], dtype: Any, name: str, what: str) -> A
 def pick(x: Any, i: int) -> Any:
     """x[i] along the first axis."""
     return shape_ops.squeeze(shape_ops.slice_in_dim(x, i, i + 1, axis=0), (0,))
+
+
+def parameters(
+    name: str, shape: Any, dtype: Any, **values: Any
+) -> tuple[tuple[int, ...], list[Any]]:
+    """The shape of the draws, and the parameters of a distribution in their dtype.
+
+    Without a `shape` it is the common shape of the parameters.
+    """
+    if shape is None:
+        shapes = {
+            what: aval_of(convert.operand(x, f"random.{name}", what)).shape
+            for what, x in values.items()
+        }
+        try:
+            shape = np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            listed = " and ".join(f"{what} of shape {s}" for what, s in shapes.items())
+            raise ValueError(
+                f"jax.random.{name}: {listed} do not broadcast to a common shape"
+            ) from None
+    shape = shape_of(shape, name)
+    return shape, [bound(x, shape, dtype, name, what) for what, x in values.items()]
+
+
+def scalar(x: Any, dtype: Any, name: str, what: str) -> Any:
+    """A parameter that is one number for all draws."""
+    x = convert.operand(x, f"random.{name}", what)
+    if aval_of(x).ndim:
+        raise ValueError(
+            f"jax.random.{name}: {what} must be one number, got {aval_of(x).long_name()}"
+        )
+    return bound(x, (), dtype, name, what)
+
+
+def no_sharding(sharding: Any, name: str) -> None:
+    """Refuses to draw an array that is spread over devices."""
+    if sharding is not None:
+        raise NotImplementedError(
+            f"jax.random.{name}: out_sharding is not available; draw on one device and"
+            " move the result with jax.device_put(x, sharding)"
+        )
+
+
+def spread_out(a: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A parameter, stretched to the shape of the draws."""
+    a = a if aval_of(a).ndim else convert_element_type(a, dtype)
+    if aval_of(a).shape == shape:
+        return a
+    ndim = aval_of(a).ndim
+    return broadcast_in_dim(a, shape, range(len(shape) - ndim, len(shape)))

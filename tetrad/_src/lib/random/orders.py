@@ -6,16 +6,20 @@ In: keys, and what is drawn from. Out: indices or elements, the same as JAX's.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import aval_of
+from tetrad._src.core.bind import Tracer, aval_of
 from tetrad._src.lib.compiled import compiled
-from tetrad._src.lib.random.arguments import Shape, pick, shape_of
+from tetrad._src.lib.random.arguments import Shape, no_sharding, pick, shape_of
 from tetrad._src.lib.random.continuous import gumbel
 from tetrad._src.lib.random.keys import Key, one_key
-from tetrad._src.lib.random.uniform import randint, uniform
+from tetrad._src.lib.random.uniform import check_mode, randint, uniform
+from tetrad._src.numpy import shape as shape_functions
+from tetrad._src.numpy.axes import axis_argument, static_int
+from tetrad._src.transforms.tracer_methods import primal_of
 from tetrad._src.numpy import convert, create, elementwise, index, reduce, search
 from tetrad._src.ops import cumulative, random
 from tetrad._src.ops import elementwise as ops
@@ -26,52 +30,114 @@ from tetrad._src.util import dtypes
 
 
 def categorical(
-    key: Key, logits: Any, axis: int = -1, shape: Shape | None = None
+    key: Key,
+    logits: Any,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Indices along `axis`, drawn with probabilities softmax(logits).
 
-    The result has the shape of logits without `axis`; a longer `shape` draws more.
+    The result has the shape of logits without `axis`; a longer `shape` draws more, of
+    which those for one row of logits are distinct if `replace` is False. `mode` is that
+    of `gumbel`. ValueError if there are fewer categories than distinct draws.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> logits = jnp.log(jnp.array([0.0, 0.5, 0.5]))
+    >>> int(jax.random.categorical(jax.random.key(0), logits, shape=(50,)).min())
+    1
     """
+    no_sharding(out_sharding, "categorical")
+    check_mode(mode, "categorical")
+    typed, _ = one_key(key, "categorical")
     logits = convert.operand(logits, "random.categorical", "logits")
     aval = aval_of(logits)
+    if aval.kind not in "fiub":
+        raise TypeError(
+            f"jax.random.categorical: logits must be real numbers, got {aval.long_name()}"
+        )
     if not aval.ndim:
         raise ValueError("jax.random.categorical needs logits of at least one axis")
-    axis = axis % aval.ndim
+    axis = axis_argument(axis, aval.ndim, "jax.random.categorical")
     batch = aval.shape[:axis] + aval.shape[axis + 1 :]
     full = batch if shape is None else shape_of(shape, "categorical")
-    prefix = full[: len(full) - len(batch)]
-    if full[len(prefix) :] != batch:
+    tail = full[len(full) - len(batch) :]
+    try:
+        fits = len(tail) == len(batch) and np.broadcast_shapes(tail, batch) == tail
+    except ValueError:
+        fits = False
+    if not fits:
         raise ValueError(
             f"jax.random.categorical: shape={full} must end in {batch}, the shape of"
             " the logits without their category axis"
         )
+    prefix = full[: len(full) - len(batch)]
     dtype = aval.dtype if aval.kind == "f" else dtypes.canonicalize_dtype(float)
-    noise = gumbel(key, (*prefix, *aval.shape), dtype)
-    scores = elementwise.add(noise, logits)
-    return reduce.argmax(scores, axis=axis + len(prefix))
+    rows = (*tail[:axis], aval.shape[axis], *tail[axis:])
+    if replace:
+        noise = gumbel(typed, (*prefix, *rows), dtype, mode)
+        scores = elementwise.add(noise, logits)
+        return reduce.argmax(scores, axis=axis + len(prefix))
+    draws = math.prod(prefix)
+    if draws > aval.shape[axis]:
+        raise ValueError(
+            "jax.random.categorical: Number of samples without replacement, which is"
+            f" {draws} for shape={full}, is more than the {aval.shape[axis]} categories;"
+            " pass replace=True"
+        )
+    scores = elementwise.add(gumbel(typed, rows, dtype, mode), logits)
+    chosen = top_k(shape_functions.moveaxis(scores, axis, -1), draws)[1]
+    return shape_ops.reshape(shape_functions.moveaxis(chosen, -1, 0), full)
 
 
-def permutation(key: Key, x: Any, axis: int = 0, independent: bool = False) -> Any:
+# ------------------------------------------------------------------- orders and choices
+
+
+def permutation(
+    key: Key,
+    x: Any,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """`x` in random order along `axis`, or the numbers 0 to x - 1 if x is an integer.
 
     With `independent=True` every slice is shuffled by itself.
+
+    >>> import tetrad as jax
+    >>> sorted(jax.random.permutation(jax.random.key(0), 4).tolist())
+    [0, 1, 2, 3]
     """
+    no_sharding(out_sharding, "permutation")
     typed, _ = one_key(key, "permutation")
-    if isinstance(x, (int, np.integer)):
-        return _shuffle(typed, create.arange(int(x)), axis=0)
     x = convert.operand(x, "random.permutation", "x")
     aval = aval_of(x)
+    axis = axis_argument(axis, max(aval.ndim, 1), "jax.random.permutation")
     if not aval.ndim:
-        if aval.kind not in "iu" or not hasattr(x, "__index__"):
-            raise TypeError(
-                f"jax.random.permutation takes an array or an integer, got {x!r}"
-            )
-        return _shuffle(typed, create.arange(int(x)), axis=0)
-    axis = axis % aval.ndim
+        return _shuffle(typed, create.arange(_how_many(x)), axis=0)
     if independent or aval.ndim == 1:
         return _shuffle(typed, x, axis=axis)
     chosen = _shuffle(typed, create.arange(aval.shape[axis]), axis=0)
     return take(x, chosen, axis)
+
+
+def _how_many(x: Any) -> int:
+    """The length of a permutation that is given as a number."""
+    if aval_of(x).kind not in "iu":
+        raise TypeError(
+            f"jax.random.permutation takes an array or an integer, got {x!r}"
+        )
+    count = static_int(x, "jax.random.permutation", "x")
+    if count < 0:
+        raise ValueError(
+            f"jax.random.permutation: the number of elements must not be negative, got"
+            f" {count}"
+        )
+    return count
 
 
 @compiled
@@ -94,22 +160,38 @@ def choice(
     replace: bool = True,
     p: Any = None,
     axis: int = 0,
+    mode: str | None = None,
 ) -> Any:
     """Elements drawn from `a` (or from 0 to a - 1) along `axis`.
 
-    With weights `p`, element i is drawn with probability p[i] / sum(p); without
-    replacement the draws are distinct.
+    With probabilities `p`, element i is drawn with probability p[i]; without replacement
+    the draws are distinct, and `mode` is that of `gumbel`. ValueError if p has negative
+    numbers or does not sum to 1 (in compiled code, which cannot look, the probabilities
+    are p / sum(p)); TypeError unless `shape` is a tuple.
+
+    >>> import tetrad as jax
+    >>> sorted(jax.random.choice(jax.random.key(0), 3, (3,), replace=False).tolist())
+    [0, 1, 2]
     """
+    typed, _ = one_key(key, "choice")
+    check_mode(mode, "choice")
+    if not isinstance(shape, Sequence):
+        raise TypeError(
+            f"jax.random.choice: shape must be a tuple, got {shape!r}; for {shape}"
+            f" elements write shape=({shape},)"
+        )
     shape = shape_of(shape, "choice")
-    is_count = isinstance(a, (int, np.integer))
-    if not is_count:
-        a = convert.operand(a, "jax.random.choice", "a")
-        if not aval_of(a).ndim:
-            raise TypeError(
-                f"jax.random.choice: a must be an integer or an array with axes, got {a!r}"
-            )
-        axis = axis % aval_of(a).ndim if aval_of(a).ndim else 0
-    count = int(a) if is_count else aval_of(a).shape[axis]
+    a = convert.operand(a, "random.choice", "a")
+    is_count = not aval_of(a).ndim
+    if is_count and aval_of(a).kind not in "iu":
+        raise TypeError(
+            f"jax.random.choice: a must be an integer or an array with axes, got {a!r}"
+        )
+    axis = axis_argument(axis, max(aval_of(a).ndim, 1), "jax.random.choice")
+    if is_count:
+        count = static_int(a, "jax.random.choice", "a")
+    else:
+        count = aval_of(a).shape[axis]
     draws = math.prod(shape)
     if count <= 0 and draws:
         raise ValueError("jax.random.choice cannot draw from nothing")
@@ -118,18 +200,29 @@ def choice(
             f"jax.random.choice cannot draw {draws} distinct elements from {count};"
             " pass replace=True"
         )
-    if p is None and not replace:
-        order_of = permutation(key, count)
-        picked = shape_ops.slice(order_of, (0,), (draws,))
-    elif p is None:
-        picked = randint(key, (draws,), 0, count)
+    if p is not None:
+        picked = _weighted(typed, p, count, draws, replace, mode)
+    elif replace:
+        picked = randint(typed, (draws,), 0, max(count, 1))
+    elif not is_count:  # the elements themselves, in random order
+        order = permutation(typed, count) if aval_of(a).ndim > 1 else None
+        if order is None:
+            mixed = _shuffle(typed, a, axis=0)
+            return shape_ops.reshape(shape_ops.slice(mixed, (0,), (draws,)), shape)
+        picked = shape_ops.slice(order, (0,), (draws,))
     else:
-        picked = _weighted(key, p, count, draws, replace)
-    picked = shape_ops.reshape(picked, shape)
-    return picked if is_count else take(a, picked, axis)
+        picked = shape_ops.slice(permutation(typed, count), (0,), (draws,))
+    if is_count:
+        return shape_ops.reshape(picked, shape)
+    taken = take(a, picked, axis)
+    kept = aval_of(a).shape
+    return shape_ops.reshape(taken, (*kept[:axis], *shape, *kept[axis + 1 :]))
 
 
-def _weighted(key: Key, p: Any, count: int, draws: int, replace: bool) -> Any:
+def _weighted(
+    key: Key, p: Any, count: int, draws: int, replace: bool, mode: str | None
+) -> Any:
+    _check_probabilities(p)
     p = convert.operand(p, "random.choice", "p")
     dtype = aval_of(p).dtype
     if dtypes.kind(dtype) != "f":
@@ -140,14 +233,40 @@ def _weighted(key: Key, p: Any, count: int, draws: int, replace: bool) -> Any:
             f"jax.random.choice: p has shape {aval_of(p).shape}, but there are {count}"
             f" elements to draw from, so it must be ({count},)"
         )
+    if not count:
+        return create.zeros((0,), int)
     if replace:
         total = cumulative.cumsum(p, axis=0)
         u = uniform(key, (draws,), dtype)
         last = pick(total, count - 1)
         level = ops.mul(last, ops.sub(dtype.type(1), u))
         return search.searchsorted(total, level)
-    noise = ops.add(gumbel(key, (count,), dtype), ops.log(p))
+    noise = ops.add(gumbel(key, (count,), dtype, mode), ops.log(p))
     return top_k(noise, draws)[1]
+
+
+def _check_probabilities(p: Any) -> None:
+    """Raises if p, where its values can be seen, is no distribution."""
+    if isinstance(p, Tracer) or isinstance(primal_of(p), Tracer):
+        return
+    numbers = np.asarray(p)
+    if numbers.ndim != 1 or not numbers.size or dtypes.kind(numbers.dtype) not in "fiu":
+        return
+    wide = numbers.astype(np.float64)
+    if not (wide >= 0).all():
+        at = int(np.argmin(wide >= 0))
+        raise ValueError(
+            f"jax.random.choice: probabilities must not be negative, got p[{at}] ="
+            f" {wide[at]:g}"
+        )
+    kind = dtypes.kind(numbers.dtype)
+    eps = float(dtypes.finfo(numbers.dtype if kind == "f" else np.float64).eps)
+    total = wide.sum()
+    if abs(total - 1) > max(math.sqrt(eps), 1e-6):
+        raise ValueError(
+            f"jax.random.choice: the probabilities p sum to {total:g}, not to 1; to draw"
+            " in proportion to weights write p=p / p.sum()"
+        )
 
 
 def take(x: Any, places: Any, axis: int) -> Any:

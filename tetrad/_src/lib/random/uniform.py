@@ -13,7 +13,15 @@ import numpy as np
 
 from tetrad._src.core.bind import aval_of
 from tetrad._src.lib.compiled import compiled
-from tetrad._src.lib.random.arguments import Shape, bound, float_dtype, pick, shape_of
+from tetrad._src.lib.random.arguments import (
+    Shape,
+    bound,
+    float_dtype,
+    no_sharding,
+    parameters,
+    pick,
+    shape_of,
+)
 from tetrad._src.lib.random.keys import Key, one_key
 from tetrad._src.numpy import convert
 from tetrad._src.numpy import shape as shape_functions
@@ -25,6 +33,8 @@ from tetrad._src.ops.bitcast import bitcast_convert_type
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.identity import stop_gradient
 from tetrad._src.util import dtypes
+
+F32 = np.dtype(np.float32)
 
 
 def bits(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
@@ -111,6 +121,10 @@ def normal(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
 
 @compiled
 def _normal(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return standard_normal(typed, shape, dtype)
+
+
+def standard_normal(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low = dtype.type(np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype))
     drawn = spread(unit(typed, shape, dtype), low, dtype.type(1))
     return ops.mul(dtype.type(math.sqrt(2)), special.erf_inv(drawn))
@@ -226,15 +240,86 @@ def _randint(
     return ops.add(low, convert_element_type(offset, dtype))
 
 
-def bernoulli(key: Key, p: Any = 0.5, shape: Shape | None = None) -> Any:
+def bernoulli(
+    key: Key,
+    p: Any = 0.5,
+    shape: Shape | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """True with probability p, element by element.
 
-    p broadcasts to `shape`, whose default is the shape of p.
+    p broadcasts to `shape`, whose default is the shape of p. The mode "low" compares one
+    uniform number with p, of which the smallest step is 2⁻²³ in float32; "high" takes
+    the bits of two, so that the smallest p count.
+
+    >>> import tetrad as jax
+    >>> int(jax.random.bernoulli(jax.random.key(0), 0.25, (1000,)).sum())
+    239
     """
+    no_sharding(out_sharding, "bernoulli")
+    check_mode(mode, "bernoulli")
     p = convert.operand(p, "random.bernoulli", "p")
     dtype = aval_of(p).dtype
     if dtypes.kind(dtype) != "f":
         dtype = dtypes.canonicalize_dtype(float)
-    shape = aval_of(p).shape if shape is None else shape_of(shape, "bernoulli")
-    p = bound(p, shape, dtype, "bernoulli", "p")
-    return ops.lt(uniform(key, shape, dtype), p)
+    typed, _ = one_key(key, "bernoulli")
+    shape, (p,) = parameters("bernoulli", shape, dtype, p=p)
+    return _bernoulli(typed, p, shape=shape, dtype=dtype, mode=mode)
+
+
+@compiled
+def _bernoulli(
+    typed: Any, p: Any, shape: tuple[int, ...], dtype: Any, mode: str
+) -> Any:
+    if mode == "low":
+        return ops.lt(unit(typed, shape, dtype), p)
+    first, second = two_units(typed, shape, dtype)
+    step = dtype.type(dtypes.finfo(dtype).eps)
+    return ops.lt(ops.mul(second, step), ops.sub(p, first))
+
+
+def two_units(typed: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+    """Two numbers in [0, 1) for each element: the bits of a more precise one."""
+    both = unit(typed, (2, *shape), dtype)
+    return pick(both, 0), pick(both, 1)
+
+
+def check_mode(mode: str | None, name: str) -> None:
+    if mode not in ("low", "high", None):
+        raise ValueError(
+            f"jax.random.{name}: mode must be 'low' or 'high', got {mode!r}"
+        )
+
+
+def signs(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """-1 or 1 with equal probability."""
+    width = F32 if dtypes.kind(dtype) != "f" else dtype
+    up = ops.lt(unit(typed, shape, width), width.type(0.5))
+    one = shape_ops.full(shape, 1, dtype)
+    return ops.select_n(up, ops.neg(one), one)
+
+
+def rademacher(
+    key: Key, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
+    """-1 or 1 with equal probability, as integers unless `dtype` says otherwise.
+
+    >>> import tetrad as jax
+    >>> jax.random.rademacher(jax.random.key(0), (4,)).dtype
+    dtype('int32')
+    """
+    no_sharding(out_sharding, "rademacher")
+    dtype = dtypes.canonicalize_dtype(int if dtype is None else dtype)
+    if dtypes.kind(dtype) not in "ifc":
+        raise ValueError(
+            f"jax.random.rademacher draws -1 and 1, which {dtype.name} cannot hold"
+        )
+    typed, _ = one_key(key, "rademacher")
+    return _rademacher(typed, shape=shape_of(shape, "rademacher"), dtype=dtype)
+
+
+@compiled
+def _rademacher(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return signs(typed, shape, dtype)
