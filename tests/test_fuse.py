@@ -8,6 +8,7 @@ import pytest
 from compiling import checked, compiled, execute
 from random_programs import one_at_a_time, random_inputs, random_jaxpr
 
+import tetrad.numpy as jnp
 from tetrad._src.ops import elementwise as ew
 from tetrad._src.ops import index, reduce, slices
 from tetrad._src.ops import shape as sh
@@ -167,3 +168,19 @@ def test_one_kernel_for_values_of_one_space():
 
     text = plan(fun, (20, 30), (20, 30))
     assert text.count("kernel") == 1
+
+
+def test_kernels_made_by_hand_read_the_memory_that_they_can_read():
+    # `turned` is stored for the gather; the sort must look through it at exp(u).
+    u = np.random.default_rng(0).normal(size=(5, 7)).astype("f4")
+
+    def f(u):
+        turned = jnp.exp(u).T
+        places = jnp.argmax(turned, axis=0)
+        largest = jnp.take_along_axis(turned, places[None], 0)
+        return jnp.sort(turned.T, axis=1), largest
+
+    ordered, largest = f(jnp.array(u))
+    expected = np.asarray(jnp.exp(u))
+    np.testing.assert_array_equal(ordered, np.sort(expected, axis=1))
+    np.testing.assert_array_equal(largest[0], expected.max(axis=1))

@@ -424,6 +424,29 @@ class _Placer(FlowPlacer):
         kernel.cost += 16.0
         node.far, node.near = len(self.steps), -1
 
+    def read_of_call(self, x: Node, name: str, parameters: Any, position: int) -> Read:
+        """Where a hand-made kernel reads `x`: the first memory on the way down that it
+        takes. What others stored on the way may lie in an order that it cannot read.
+        """
+        chain: tuple[Any, ...] = ()
+        nearest = None
+        node = x
+        while True:
+            if node.stored:
+                place = self.address(node.aval, node.aval.strides, chain)
+                read = Read(node.value, x.aval.dtype, *place)
+                if name == HOST:
+                    return read
+                if self.machine.takes(name, parameters, position, x.aval, read.strides):
+                    return read
+                nearest = nearest or read
+            if node.kind != VIEW:
+                break
+            chain = ((node.op, node.ins[0].aval, node.starts), *chain)
+            node = node.ins[0]
+        assert nearest is not None
+        return nearest
+
     def place_call(self, eqn: Eqn, made: list[Node]) -> None:
         ins = made[0].ins
         avals = [atom.aval for atom in eqn.ins]
@@ -432,7 +455,7 @@ class _Placer(FlowPlacer):
         else:
             name, parameters = eqn.op.kernel(*avals)
         reads = []
-        for x in ins:
+        for position, x in enumerate(ins):
             if type(x.op) is Permute:
                 self.settle(x)
                 self.place_write(x)
@@ -440,16 +463,8 @@ class _Placer(FlowPlacer):
                 for d, stride in zip(x.op.order, x.aval.strides):
                     turned[d] = stride
                 reads.append(Read(x.value, x.aval.dtype, tuple(turned), 0, ()))
-                continue
-            chain: tuple[Any, ...] = ()
-            bottom = x
-            while not bottom.stored:
-                chain = ((bottom.op, bottom.ins[0].aval, bottom.starts), *chain)
-                bottom = bottom.ins[0]
-            strides, offset, terms = self.address(
-                bottom.aval, bottom.aval.strides, chain
-            )
-            reads.append(Read(bottom.value, x.aval.dtype, strides, offset, terms))
+            else:
+                reads.append(self.read_of_call(x, name, parameters, position))
         made = made[: len(eqn.outs)]
         values = [self.new_value(node) for node in made]
         self.steps.append(

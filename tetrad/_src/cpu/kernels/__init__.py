@@ -6,7 +6,14 @@ is listed here under the name that operations give in their `kernel` rule.
 
 from __future__ import annotations
 
-from tetrad._src.cpu.kernels import cumulative, dot, sort, topk
+from tetrad._src.cpu.kernels import (
+    cumulative,
+    dot,
+    exchanges,
+    lapack,
+    sort,
+    topk,
+)
 from tetrad._src.cpu.kernels.base import (
     In,
     Kernel,
@@ -20,6 +27,8 @@ from tetrad._src.cpu.kernels.base import (
 registry: dict[str, Kernel] = {
     "cumulative": Kernel(cumulative.build, cumulative.takes, cumulative.order),
     "dot": Kernel(dot.build, dot.takes, dot.order),
+    "exchanges": Kernel(exchanges.build),
+    "lapack": Kernel(lapack.build),
     "sort": Kernel(sort.build, sort.takes, sort.order),
     "top_k": Kernel(topk.build, topk.takes, topk.order),
 }

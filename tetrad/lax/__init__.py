@@ -4,6 +4,8 @@ Stricter than `tetrad.numpy`: dtypes must agree, and shapes too unless an operan
 scalar.
 """
 
+from tetrad.lax import linalg as linalg
+
 # Control flow
 from tetrad._src.control.cond import cond as cond
 from tetrad._src.control.cond import switch as switch
