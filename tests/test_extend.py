@@ -5,10 +5,13 @@ import pytest
 
 import tetrad as jax
 import tetrad.numpy as jnp
-from tetrad import lax
+from tetrad import api_util, lax
+from tetrad.ad_checkpoint import checkpoint_name, print_saved_residuals
 from tetrad.core import ShapedArray
 from tetrad.extend import core
+from tetrad.extend import linear_util as lu
 from tetrad.interpreters import ad, batching, mlir, xla
+from tetrad.interpreters import partial_eval as pe
 
 
 def same_type(*avals, **params):
@@ -343,3 +346,94 @@ def test_walking_jaxprs():
     assert core.valid_jaxtype(1.0)
     assert not core.valid_jaxtype("a")
     assert core.concrete_or_error(int, 2.0) == 2
+
+
+def test_what_is_stored_for_the_backward_pass(capsys):
+    def f(x, y):
+        named = checkpoint_name(jnp.sin(x["a"]), "s")
+        return named * np.arange(3.0) * y * jax.jit(jnp.cos)(y)
+
+    print_saved_residuals(f, {"a": 1.0}, 2.0)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "f32[3] from a constant"
+    assert any(s.startswith("f32[] output of cos from ") for s in lines)
+    assert any("output of jitted function 'cos' from" in s for s in lines)
+    policy = jax.checkpoint_policies.save_only_these_names("s")
+    print_saved_residuals(jax.checkpoint(f, policy=policy), {"a": 1.0}, 2.0)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "f32[3] from a constant",
+        "f32[] from the argument x['a']",
+        "f32[] from the argument y",
+    ]
+    assert lines[3].startswith("f32[] named 's' from ")
+    assert len(lines) == 4
+
+
+def test_functions_that_are_wrapped_step_by_step():
+    @lu.transformation_with_aux
+    def doubled(factor, *args):
+        out = yield [factor * a for a in args], {}
+        yield 2 * out, "aux"
+
+    @lu.transformation2
+    def negated(fun, *args):
+        return -fun(*args)
+
+    fun = lu.wrap_init(lambda x, y, z=1: x + y + z, {"z": 5})
+    wrapped, aux = doubled(fun, 3)
+    with pytest.raises(lu.StoreException):
+        aux()
+    assert negated(wrapped).call_wrapped(1, 2) == -28
+    assert aux() == "aux"
+    other, unused = doubled(fun, 3)
+    assert lu.merge_linear_aux(unused, aux) == (False, "aux")
+    calls = []
+    cached = lu.cache(lambda f, x: (calls.append(x), f.call_wrapped(x, x))[1])
+    for _ in range(2):
+        again, read = doubled(fun, 3)
+        assert cached(again, 1) == 22
+        assert read() == "aux"
+    assert calls == [1]
+
+
+def test_flat_functions():
+    in_tree = jax.tree.structure((({"a": 0},), {"b": 0}))
+    info = api_util.debug_info("test", dict, (), {})
+    flat, out_tree = api_util.flatten_fun(
+        lu.wrap_init(lambda d, b: (d["a"], [b]), debug_info=info), in_tree
+    )
+    assert flat.call_wrapped(1, 2) == [1, 2]
+    assert out_tree() == jax.tree.structure((0, [0]))
+    part, args = api_util.argnums_partial(lu.wrap_init(lambda x, y: x - y), 1, (5, 3))
+    assert args == (3,)
+    assert part.call_wrapped(1) == 4
+    tree = jax.tree.structure({"a": (0, 1), "b": 2})
+    assert api_util.flatten_axes("axes", tree, {"a": None, "b": 1}) == [None, None, 1]
+    with pytest.raises(ValueError, match="axes must be a tree prefix"):
+        api_util.flatten_axes("axes", tree, {"a": None})
+
+
+def test_partial_evaluation():
+    fun = lu.wrap_init(lambda x, y: (jnp.sin(x), jnp.cos(x) * y))
+    unknown = pe.PartialVal.unknown(ShapedArray((), np.float32))
+    known = pe.PartialVal.known(jnp.float32(0))
+    jaxpr, outs, consts = pe.trace_to_jaxpr_nounits(fun, [known, unknown])
+    assert [out.is_known() for out in outs] == [True, False]
+    assert (outs[0].get_known(), outs[1].get_aval().shape) == (0, ())
+    assert jax.core.eval_jaxpr(jaxpr, consts, 3.0) == [3]
+    jaxpr, types, consts = pe.trace_to_jaxpr_dynamic(fun, [known.get_aval()] * 2)
+    smaller, used = pe.dce_jaxpr(jaxpr, [True, False])
+    assert (len(types), len(jaxpr.eqns), len(smaller.eqns), used) == (2, 3, 1, [1, 0])
+    _, used = pe.dce_jaxpr(jaxpr, False, instantiate=[False, True])
+    assert used == [False, True]
+
+
+def test_calls_that_programs_bind():
+    closed = jax.make_jaxpr(lambda x: [jnp.ones(2) * x])(1.0)
+
+    def f(x):
+        return core.primitives.closed_call_p.bind(x, call_jaxpr=closed)[0].sum()
+
+    assert (f(2.0), jax.jit(jax.grad(f))(2.0)) == (4, 2)
+    assert "closed_call[" in str(jax.make_jaxpr(f)(1.0))

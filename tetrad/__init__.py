@@ -8,6 +8,7 @@ needs to change.
 
 from tetrad._src import wiring as _wiring  # fills the ports; must come first
 
+from tetrad import api_util as api_util
 from tetrad import core as core
 from tetrad import custom_batching as custom_batching
 from tetrad import custom_derivatives as custom_derivatives

@@ -1,5 +1,6 @@
 """`tetrad.ad_checkpoint`: checkpoints, and names for their policies."""
 
+from tetrad._src.api.residuals import print_saved_residuals as print_saved_residuals
 from tetrad._src.api.transforms import checkpoint as checkpoint
 from tetrad._src.api.transforms import checkpoint_name as checkpoint_name
 from tetrad._src.api.transforms import checkpoint_policies as checkpoint_policies

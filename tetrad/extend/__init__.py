@@ -1,3 +1,4 @@
 """What libraries that are built on this one need."""
 
 from tetrad.extend import core as core
+from tetrad.extend import linear_util as linear_util

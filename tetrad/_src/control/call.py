@@ -206,6 +206,25 @@ def jit_of(jaxpr: Jaxpr) -> Jit:
     return Jit(jaxpr)
 
 
+class ClosedCall(JaxprCall):
+    """A call without a border: what a program that rewrites jaxprs binds."""
+
+    jaxpr: Jaxpr
+
+    name = "closed_call"
+    inlined = True
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {"call_jaxpr": self.jaxpr}
+
+    @classmethod
+    def bind(cls, *args: Any, **params: Any) -> Any:
+        """Calls the jaxpr `call_jaxpr`, which may carry its constants."""
+        closed = params["call_jaxpr"]
+        return cls(closed.jaxpr)(*closed.consts, *args)
+
+
 class Inline(JaxprCall):
     """Equations that a rule wants where it is called, not in a call of their own."""
 

@@ -1,5 +1,7 @@
 """The operations by the names that JAX's primitives have."""
 
+from tetrad._src.control.call import ClosedCall as call_p
+from tetrad._src.control.call import ClosedCall as closed_call_p
 from tetrad._src.control.call import Jit as jit_p
 from tetrad._src.control.checkpoint import Remat as remat_p
 from tetrad._src.control.custom_ops import CustomJvp as custom_jvp_call_p
