@@ -54,6 +54,7 @@ from tetrad._src.passes.ir import (
     is_wide,
 )
 from tetrad._src.passes.patches import Piece, corner, cut
+from tetrad._src.passes.stencils import slice_start
 from tetrad._src.passes.trees import ROWS, collapses, crosses, tree
 
 STREAMS = 24  # reads and writes of one large kernel
@@ -189,6 +190,9 @@ class _Placer(FlowPlacer):
 
     def place_write(self, node: Node) -> None:
         """A kernel that stores an elementwise value or a view."""
+        if node.boxes:
+            self.place_boxes(node)
+            return
         step = self.kernel(node.aval.shape, node)
         kernel = self.steps[step]
         assert type(kernel) is Kernel
@@ -314,6 +318,81 @@ class _Placer(FlowPlacer):
             kernel.ragged = True
             last = max(last, step)
         node.far, node.near = last + 1, -1
+
+    def place_boxes(self, node: Node) -> None:
+        """An elementwise value that reads arrays which are only put together in it."""
+        parts = []
+        for low, shape in node.boxes:
+            boxed: dict[Any, Node] = {}
+            x = self.boxed(node, low, shape, boxed)
+            root = Node(Aval(shape, x.aval.dtype), MAP, None, (x,))
+            root.layouts, root.weight = x.layouts, x.weight
+            self.settle(root)
+            parts.append((x, root, low))
+        value = self.new_value(node)
+        strides = node.aval.strides
+        last = -1
+        for x, root, low in parts:
+            step = self.kernel(root.aval.shape, root, ragged=True)
+            kernel = self.steps[step]
+            assert type(kernel) is Kernel
+            ref = self.pull(kernel, x, ())
+            offset = sum([a * b for a, b in zip(low, strides)])
+            kernel.writes.append(Write(ref, value, strides, offset, ()))
+            kernel.ragged = True
+            last = max(last, step)
+        node.far, node.near = last + 1, -1
+
+    def boxed(
+        self, node: Node, start: Shape, shape: Shape, known: dict[Any, Node]
+    ) -> Node:
+        """A box of an expression, in which each array that is gone is one piece."""
+        key = (node, start)
+        if key in known:
+            return known[key]
+        if not node.aval.shape:
+            made = node
+        elif node.kind == MAP and node.value < 0:
+            ins = [self.boxed(x, start, shape, known) for x in node.ins]
+            made = Node(Aval(shape, node.aval.dtype), MAP, node.op, ins)
+            made.pick, made.own = node.pick, node.own
+            made.weight = node.own + sum([x.weight for x in ins])
+            for x in ins:
+                made.layouts += tuple([s for s in x.layouts if s not in made.layouts])
+            self.settle(made)
+        elif node.gone:
+            made = self.boxed_piece(node, start, shape, known)
+        else:
+            made = self.boxed_view(node, start, shape, known)
+        known[key] = made
+        return made
+
+    def boxed_piece(
+        self, node: Node, start: Shape, shape: Shape, known: dict[Any, Node]
+    ) -> Node:
+        """A box of the only piece that it lies in."""
+        for piece in node.pieces:
+            inside = cut(piece, (start, shape))
+            if inside is not None:
+                assert inside.shape == shape
+                x = node.ins[piece.operand]
+                if inside.start is None:
+                    return x
+                return self.boxed(x, inside.start, shape, known)
+        raise AssertionError("the pieces do not fill the array")
+
+    def boxed_view(
+        self, node: Node, start: Shape, shape: Shape, known: dict[Any, Node]
+    ) -> Node:
+        """A box of something in memory, or of an index map."""
+        if node.kind == VIEW and node.value < 0 and bottom_of(node).gone:
+            taken = slice_start(node.op, node.ins[0].aval)
+            assert taken is not None
+            moved = tuple([a + b for a, b in zip(start, taken[1])])
+            return self.boxed(node.ins[0], moved, shape, known)
+        if shape == node.aval.shape:
+            return node
+        return self.window(node, start, shape)
 
     def parts(self, node: Node) -> list[tuple[Node, Piece]]:
         """The pieces of an array, and of those that it is the only place for."""

@@ -18,9 +18,9 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Flow, Kind, Op
-from tetrad._src.passes import inner
+from tetrad._src.passes import inner, stencils
 from tetrad._src.passes.ir import Scalar
-from tetrad._src.passes.patches import Piece, unwritten
+from tetrad._src.passes.patches import Box, Piece, unwritten
 from tetrad._src.passes.roles import CARRY, flow_roles
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
@@ -159,6 +159,7 @@ class Node:
     walks: tuple[Strides, ...] | None = None  # `layouts` before it was stored
     pieces: Sequence[Piece] = ()  # that it is put together from
     gone = False  # put together where it is needed only
+    boxes: Sequence[Box] = ()  # in which it is computed one after the other
 
     def __init__(self, aval: Aval, kind: int, op: Any, ins: Sequence[Node]) -> None:
         self.aval = aval
@@ -226,6 +227,7 @@ class Graph:
         self.jaxpr = jaxpr
         self.pieces: dict[Var, list[Piece]] | None = None  # not looked for yet
         self.gone: set[Var] = set()
+        self.stencils: stencils.Stencils | None = None
         for eqn in jaxpr.eqns:
             self.order.append((eqn, self.add(eqn)))
         self.outs = [self.node(atom) for atom in jaxpr.outs]
@@ -284,6 +286,11 @@ class Graph:
             node.cost = cost
             node.weight = weight
             made.append(node)
+        if self.stencils is not None:
+            for var, node in zip(eqn.outs, made):
+                node.boxes = self.stencils.boxes.get(var, ())
+                if var in self.stencils.stored:
+                    self.store(node)
         return made
 
     def limit(self, own: float, ins: list[Node]) -> float:
@@ -405,6 +412,9 @@ class Graph:
             ins = self.need_call(eqn, ins)
         elif self.pieces is None:
             self.pieces, self.gone = unwritten(self.jaxpr)
+            if self.pieces:
+                self.stencils = stencils.find(self.jaxpr, self.pieces)
+                self.gone |= self.stencils.gone
         made = []
         for pick, var in enumerate(eqn.outs):
             node = Node(var.aval, ROOT, op, ins)
@@ -574,7 +584,7 @@ class Graph:
             space = x.aval.shape
             if eqn.op.regions is not None:
                 # Every region has a kernel of its own.
-                key = (level, space, position)
+                key = (level, space, position, first if first.gone else None)
             else:
                 key = (level, space)  # type: ignore[assignment]
             x.evaluated(key, float(x.aval.size))
