@@ -76,6 +76,27 @@ def test_the_tutorial():
     assert "c:f32[] = multiply_add a a b" in text
 
 
+def test_programs_call_what_only_evaluates():
+    p = core.Primitive("on_host")
+    p.def_abstract_eval(lambda x, *, by: ShapedArray(x.shape, x.dtype))
+    seen = []
+
+    def impl(x, *, by):
+        seen.append(type(x))
+        return np.multiply(x, np.float64(by))
+
+    p.def_impl(impl)
+    x = jnp.arange(3.0)
+    np.testing.assert_array_equal(jax.jit(lambda x: p.bind(x, by=2) + 1)(x), [1, 3, 5])
+    assert len(seen) == 1
+    q = core.Primitive("two_on_host")
+    q.multiple_results = True
+    q.def_abstract_eval(lambda x: [x, x])
+    q.def_impl(lambda x: [-np.asarray(x), 2 * np.asarray(x)])
+    got = lax.fori_loop(0, 3, lambda i, x: jnp.add(*q.bind(x)), x)
+    np.testing.assert_array_equal(got, x)
+
+
 def test_a_primitive_is_one_of_the_library():
     p = multiply_add()
     assert isinstance(p, core.Primitive)

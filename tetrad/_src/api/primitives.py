@@ -17,12 +17,13 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from tetrad._src.api.inspect import abstract
+from tetrad._src.api.inspect import abstract, struct_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of, base_trace
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
 from tetrad._src.core.op import Axis, Kind, Linear, Op, Primitive, Whole
 from tetrad._src.core.stage import restage
+from tetrad._src.lib.callbacks import io_callback, pure_callback
 from tetrad._src.numpy import convert
 from tetrad._src.ops.views import moveaxis, zeros
 from tetrad._src.transforms.jvp import differentiate
@@ -288,6 +289,10 @@ class Declared(Op):
         values = self.__dict__["given"].values()
         return tuple([value for value in values if isinstance(value, Jaxpr)])
 
+    @property
+    def stands_for(self) -> tuple[Jaxpr, ...]:  # type: ignore[override]
+        return tuple(self.__dict__.get("_lowered", {}).values())
+
     # -- what a program states -----------------------------------------------------
 
     @classmethod
@@ -426,6 +431,7 @@ class LoweringContext:
 
     def __init__(self, op: Declared, args: Sequence[Any]) -> None:
         self.primitive = type(op)
+        self.effects = op.effects
         self.avals_in = [aval_of(x) for x in args]
         types = op.type(*self.avals_in)
         self.avals_out = list(types) if op.multiple else [types]
@@ -437,7 +443,8 @@ class LoweringContext:
 def _no_builder(name: str, why: str) -> NotImplementedError:
     return NotImplementedError(
         f"the lowering of `{name}` {why}, and there is no MLIR builder here. Register"
-        " mlir.lower_fun(f) with f written in jax.numpy, or state def_impl."
+        " mlir.lower_fun(f) with f written in jax.numpy, or no lowering but def_impl, which"
+        " programs then call."
     )
 
 
@@ -457,16 +464,27 @@ def _lowering_of(op: Declared) -> Rule:
     if rule is not None:
         return rule
     if states_impl(type(op)):
-        raise NotImplementedError(
-            f"`{op.name}` is evaluated by a Python function, its def_impl, which compiled"
-            " programs do not call. Register a lowering with"
-            " mlir.register_lowering(primitive, mlir.lower_fun(f)), or call the operation"
-            " outside of jit."
-        )
+        return _evaluate_on_host
     raise NotImplementedError(
         f"`{op.name}` has no lowering, so no program can contain it: register one"
-        " with mlir.register_lowering(primitive, mlir.lower_fun(f))"
+        " with mlir.register_lowering(primitive, mlir.lower_fun(f)), or state def_impl,"
+        " which programs then call"
     )
+
+
+def _evaluate_on_host(context: LoweringContext, *args: Any, **params: Any) -> Any:
+    """The lowering of an operation that only says how it is evaluated: Python runs it."""
+    impl, several = context.primitive.impl, context.primitive.multiple_results
+    want = context.avals_out
+
+    def evaluate(*arrays: Any) -> list[Any]:
+        out = impl(*arrays, **params)
+        outs = list(out) if several else [out]
+        return [np.asarray(o, aval.dtype) for o, aval in zip(outs, want)]
+
+    evaluate.__name__ = context.primitive.name
+    call = io_callback if context.effects else pure_callback
+    return call(evaluate, [struct_of(aval) for aval in want], *args)
 
 
 def _lower(op: Declared, rule: Rule, args: Sequence[Any]) -> list[Any]:

@@ -234,6 +234,7 @@ class Op(metaclass=Primitive):
     lift: ClassVar[Any] = None  # (jaxprs, count) -> (op, places): see `rewrite.lifted`
     simplify: ClassVar[Any] = None  # (*args) -> outs | None
     require: ClassVar[Any] = None  # (*avals): raises if no machine can run it
+    stands_for: ClassVar[tuple[Any, ...]] = ()  # after `require`: what programs run
 
     # -- the machines: see the protocols at the end of this file ------------------
     scalar: ClassVar[Any] = None  # ELEMENTWISE: (block, *xs) -> value(s)

@@ -67,7 +67,7 @@ class Entry:
             self.load += work(*in_avals) // 4
         if op.kind is Kind.CALL:
             _require(op, in_avals)
-            self.weight = sum([len(j.eqns) for j in op.jaxprs()])
+            self.weight = sum([len(j.eqns) for j in (*op.jaxprs(), *op.stands_for)])
             self.calls_host = calls_host(op)
             self.heavy = (
                 self.calls_host
@@ -81,7 +81,7 @@ def _require(op: Op, avals: Sequence[Aval]) -> None:
     """Raises what keeps `op` from running, now and not when its result is needed."""
     if op.require is not None:
         op.require(*avals)
-    for jaxpr in op.jaxprs():
+    for jaxpr in (*op.jaxprs(), *op.stands_for):
         for eqn in jaxpr.eqns:
             if eqn.op.kind is Kind.CALL:
                 _require(eqn.op, [atom.aval for atom in eqn.ins])
@@ -92,13 +92,15 @@ def loops(op: Op) -> bool:
     long, and what Ctrl-C stops should not take other arrays along."""
     if op.flow is not None and op.flow is not Flow.BRANCH:
         return True
-    return any([loops(eqn.op) for jaxpr in op.jaxprs() for eqn in jaxpr.eqns])
+    held = (*op.jaxprs(), *op.stands_for)
+    return any([loops(eqn.op) for jaxpr in held for eqn in jaxpr.eqns])
 
 
 def calls_host(op: Op) -> bool:
     """Whether Python is called on the way. Such a call is submitted alone and at once,
     and returns when it is done."""
-    return op.host is not None or any([_calls_host(j) for j in op.jaxprs()])
+    held = (*op.jaxprs(), *op.stands_for)
+    return op.host is not None or any([_calls_host(j) for j in held])
 
 
 @memo_on_first
