@@ -1,5 +1,6 @@
 """The exceptions of tetrad; each one's docstring is its documentation page."""
 
+from tetrad._src.util.errors import CheckError as CheckError
 from tetrad._src.util.errors import ConcretizationTypeError as ConcretizationTypeError
 from tetrad._src.util.errors import DeletedArrayError as DeletedArrayError
 from tetrad._src.util.errors import JAXIndexError as JAXIndexError
@@ -26,6 +27,7 @@ from tetrad._src.util.errors import (
 from tetrad._src.util.errors import UnexpectedTracerError as UnexpectedTracerError
 
 __all__ = [
+    "CheckError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "JAXIndexError",

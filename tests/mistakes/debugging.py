@@ -56,4 +56,85 @@ with jax.debug_infs(True):
         errors.NonFiniteError,
         "gave an infinity",
     ),
+    mistake(
+        "a check in a compiled function",
+        """
+from tetrad.experimental import checkify
+
+@jax.jit
+def root(x):
+    checkify.check(x >= 0, "negative: {}", x)
+    return jnp.sqrt(x)
+
+root(4.0)
+""",
+        ValueError,
+        "jax.jit(checkify.checkify(f))",
+    ),
+    mistake(
+        "a check that fails",
+        """
+from tetrad.experimental import checkify
+
+@jax.jit
+@checkify.checkify
+def root(x):
+    checkify.check(x >= 0, "negative: {}", x)
+    return jnp.sqrt(x)
+
+error, y = root(-4.0)
+error.throw()
+""",
+        errors.CheckError,
+        "negative: -4.0",
+        "in `root`",
+    ),
+    mistake(
+        "an error looked at while tracing",
+        """
+from tetrad.experimental import checkify
+
+@jax.jit
+def f(x):
+    error, y = checkify.checkify(jnp.log, checkify.nan_checks)(x)
+    error.throw()
+    return y
+
+f(1.0)
+""",
+        errors.ConcretizationTypeError,
+        "Return the error",
+    ),
+    mistake(
+        "a check on many elements",
+        """
+from tetrad.experimental import checkify
+
+checkify.check(jnp.arange(3) > 0, "not positive")
+""",
+        TypeError,
+        "bool[3]",
+        "jnp.all(",
+    ),
+    mistake(
+        "a gap in the message of a check",
+        """
+from tetrad.experimental import checkify
+
+checkify.check(True, "x is {x}", y=1.0)
+""",
+        ValueError,
+        "'x is {x}'",
+        "['y']",
+    ),
+    mistake(
+        "kinds of errors that are no set",
+        """
+from tetrad.experimental import checkify
+
+checkify.checkify(jnp.sin, errors="nan")
+""",
+        TypeError,
+        "checkify.nan_checks",
+    ),
 ]

@@ -1,5 +1,6 @@
 """`tetrad.experimental`: what JAX keeps in `jax.experimental`."""
 
 from tetrad._src.lib.callbacks import io_callback as io_callback
+from tetrad.experimental import checkify as checkify
 
-__all__ = ["io_callback"]
+__all__ = ["checkify", "io_callback"]

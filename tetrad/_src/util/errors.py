@@ -20,6 +20,7 @@ from tetrad._src.util.frames import trim_traceback as trim_traceback
 from tetrad._src.util.frames import user_frame as user_frame
 
 __all__ = [
+    "CheckError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "JAXIndexError",
@@ -282,6 +283,32 @@ class NonFiniteError(FloatingPointError):
 
     Choosing after the operation is not enough for gradients: the side that is not chosen
     has a derivative too, and 0 times infinity is NaN.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class CheckError(JaxRuntimeError, ValueError):
+    """A check of `checkify` failed.
+
+    **Why.** The program states a condition with `checkify.check`, or `checkify.checkify`
+    was asked to add checks, and a value did not pass one.  The message is that of the
+    first check that failed, with its line.
+
+    **Fails.**
+
+        @checkify.checkify
+        def root(x):
+            checkify.check(x >= 0, "x must not be negative, got {}", x)
+            return jnp.sqrt(x)
+
+        error, y = jax.jit(root)(-1.0)
+        error.throw()
+
+    **Works.** Look at the error before going on, or pass what the check wants:
+
+        error, y = jax.jit(root)(4.0)
+        error.throw()                   # nothing happens
     """
 
     __module__ = _PUBLIC_MODULE
