@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io as io_module
+import subprocess
+import sys
+import textwrap
 import threading
 
 import numpy as np
@@ -166,11 +170,7 @@ def test_callbacks_with_effects_are_all_called(seen):
     def f(x):
         for _ in range(2):
             io_callback(seen, TRIPLE, x)
-            io_callback(lambda v: None, None, seen_later(x))
         return x
-
-    def seen_later(x):
-        return x + 1
 
     f(jnp.ones(3))
     assert seen.count == 2
@@ -280,7 +280,7 @@ def test_print_under_transformations(printed):
 
 def test_print_refuses_what_it_would_not_print():
     with pytest.raises(ValueError, match="Unused positional arguments.*f-string"):
-        jax.debug.print("x", 1, 2) if False else jax.debug.print("x {}", 1, 2)
+        jax.debug.print("x {}", 1, 2)
     with pytest.raises(ValueError, match="Unused keyword arguments.*f-string"):
         jax.debug.print("x", y=1)
 
@@ -366,3 +366,386 @@ def test_many_threads_with_callbacks():
     assert [results[k].tolist() for k in range(4)] == [
         [2.0 * k + 2] * 3 for k in range(4)
     ]
+
+
+# --------------------------------------------------------------------------- many lanes
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("method", "shapes"),
+    [
+        ("sequential", [((), ())] * 4),
+        ("sequential_unrolled", [((), ())] * 4),
+        ("expand_dims", [((4,), (1,))]),
+        ("broadcast_all", [((4,), (4,))]),
+        ("legacy_vectorized", [((4,), ())]),
+    ],
+)
+def test_vmap_methods(run, method, shapes):
+    got = []
+
+    def callback(x, y):
+        got.append((x.shape, y.shape))
+        return np.asarray(x) + np.asarray(y)
+
+    def f(x, y):
+        return jax.pure_callback(callback, F32, x, y, vmap_method=method)
+
+    out = run(jax.vmap(f, in_axes=(0, None)))(jnp.arange(4.0), 1.0)
+    np.testing.assert_array_equal(out, np.arange(4.0) + 1)
+    assert got == shapes
+    if method == "legacy_vectorized":
+        return  # such a callback cannot know which axis is which
+    nested = jax.vmap(jax.vmap(f, (None, 0)), (0, None))
+    out = run(nested)(jnp.arange(2.0), jnp.arange(3.0))
+    np.testing.assert_array_equal(out, np.arange(2.0)[:, None] + np.arange(3.0))
+
+
+def test_vmap_without_a_method_is_an_error():
+    with pytest.raises(NotImplementedError, match="vmap_method='sequential'"):
+        jax.vmap(lambda x: jax.pure_callback(np.sin, F32, x))(jnp.ones(3))
+    with pytest.raises(ValueError, match="vmap_method must be one of"):
+        jax.pure_callback(np.sin, F32, 1.0, vmap_method="all")
+
+
+def test_a_lane_that_returns_the_wrong_shape_is_an_error():
+    def f(x):
+        return jax.pure_callback(
+            lambda v: np.ones(2, np.float32), F32, x, vmap_method="sequential"
+        )
+
+    with pytest.raises(RuntimeError, match="Incorrect output shape"):
+        jax.vmap(f)(jnp.ones(3))
+
+
+@everywhere
+def test_vmap_of_io_and_debug(run, seen):
+    run(jax.vmap(lambda x, y: io_callback(seen, F32, x + y), (0, None)))(
+        jnp.arange(3.0), 1
+    )
+    assert seen.values == [1, 2, 3]
+    run(jax.vmap(lambda x: jax.debug.callback(seen, x, ordered=True)))(jnp.arange(3.0))
+    assert seen.values == [1, 2, 3, 0, 1, 2]
+    with pytest.raises(ValueError, match="Cannot `vmap` ordered IO callback"):
+        run(jax.vmap(lambda x: io(seen, F32, x)))(jnp.arange(3.0))
+    seen.values.clear()
+    assert run(jax.vmap(lambda x: io_callback(seen, F32, x)))(jnp.zeros(0)).shape == (
+        0,
+    )
+    assert seen.count == 0
+
+
+@everywhere
+def test_lanes_take_their_own_branch(run):
+    rare, often = Seen(), Seen()
+
+    def f(x):
+        return lax.cond(
+            x == 7,
+            lambda x: jax.pure_callback(rare, F32, x),
+            lambda x: jax.pure_callback(often, F32, -x),
+            x,
+        )
+
+    out = run(jax.vmap(f))(jnp.arange(100.0))
+    np.testing.assert_array_equal(
+        out, np.where(np.arange(100) == 7, 7.0, -np.arange(100.0))
+    )
+    assert rare.values == [7]
+    assert often.count == 99
+
+
+@everywhere
+def test_lanes_take_their_own_branch_of_a_switch(run, seen):
+    def f(k, x):
+        branches = [
+            lambda x, k=k: jax.debug.callback(seen, x * 10 + k) for k in range(3)
+        ]
+        return lax.switch(k, branches, x)
+
+    run(jax.vmap(f))(jnp.array([2, 0, 2]), jnp.arange(3))
+    assert seen.values == [2, 10, 22]
+
+
+def test_an_untaken_branch_that_never_ends_is_not_entered(seen):
+    def endless(x):
+        return lax.while_loop(
+            lambda c: c > -1, lambda c: jax.pure_callback(seen, F32, c), x
+        )
+
+    f = jax.jit(jax.vmap(lambda x: lax.cond(x < 0, endless, lambda x: x + 1, x)))
+    np.testing.assert_array_equal(f(jnp.arange(5.0)), np.arange(5.0) + 1)
+    assert seen.count == 0
+
+
+@everywhere
+def test_lanes_loop_for_themselves(run, seen):
+    def f(n):
+        def body(c):
+            i, total = c
+            return i + 1, total + jax.pure_callback(seen, F32, i + 0.0)
+
+        return lax.while_loop(lambda c: c[0] < n, body, (0, 0.0))[1]
+
+    n = jnp.array([3, 0, 1])
+    np.testing.assert_array_equal(run(jax.vmap(f))(n), [3.0, 0.0, 0.0])
+    assert seen.values == [0, 1, 2, 0]
+
+
+def test_a_vectorized_callback_serves_all_lanes_of_a_loop(seen):
+    def f(n):
+        def body(c):
+            return c[0] + 1, jax.pure_callback(
+                seen, F32, c[1], vmap_method="expand_dims"
+            )
+
+        return lax.while_loop(lambda c: c[0] < n, body, (0, 1.0))[1]
+
+    assert jax.vmap(f)(jnp.array([3, 0, 1])).tolist() == [1.0, 1.0, 1.0]
+    assert [len(x) for x in seen.values] == [3, 3, 3]
+
+
+def test_lanes_that_go_their_own_ways_have_no_order():
+    def f(x):
+        return lax.cond(x > 0, lambda: io(lambda: None, None), lambda: None)
+
+    with pytest.raises(ValueError, match="Cannot `vmap` ordered IO callback"):
+        jax.vmap(f)(jnp.arange(3))
+
+
+# -------------------------------------------------------------------------- derivatives
+
+
+def test_callbacks_state_no_derivative():
+    for call in (jax.pure_callback, io_callback):
+        with pytest.raises(ValueError, match=r"callbacks do not support JVP"):
+            jax.grad(lambda x, call=call: call(np.sin, F32, x))(1.0)
+        with pytest.raises(ValueError, match=r"callbacks do not support transpose"):
+            jax.linear_transpose(lambda x, call=call: call(np.sin, F32, x), 1.0)(1.0)
+    with pytest.raises(
+        ValueError, match="Transpose doesn't support debugging callbacks"
+    ):
+        jax.linear_transpose(lambda x: (jax.debug.print("{}", x), x)[1], 1.0)(1.0)
+
+
+def test_custom_derivatives_of_callbacks(seen):
+    @jax.custom_jvp
+    def sin(x):
+        return jax.pure_callback(np.sin, x, x)
+
+    @sin.defjvp
+    def sin_jvp(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return sin(x), jax.pure_callback(np.cos, x, x) * t
+
+    np.testing.assert_allclose(jax.jit(jax.grad(sin))(2.0), np.cos(2.0), rtol=1e-6)
+
+    @jax.custom_vjp
+    def g(x):
+        return x * 2
+
+    g.defvjp(
+        lambda x: (x * 2, x), lambda x, ct: (jax.debug.callback(seen, ct), ct * 2)[1:]
+    )
+    assert jax.grad(lambda x: g(x) * 3)(1.0) == 6
+    assert seen.values == [3]
+
+
+def test_effects_happen_once_under_derivatives(seen):
+    def f(x):
+        scale = io_callback(seen, F32, lax.stop_gradient(x))
+        return jnp.sin(x) * scale
+
+    for g in (f, jax.jit(f), jax.checkpoint(f), jax.checkpoint(jax.jit(f))):
+        for run in (plain, jax.jit):
+            seen.values.clear()
+            np.testing.assert_allclose(
+                run(jax.grad(g))(2.0), 2 * np.cos(2.0), rtol=1e-6
+            )
+            assert seen.values == [2]
+
+
+def test_effects_of_loops_happen_once_under_linearize(seen):
+    def f(x):
+        def body(c):
+            jax.debug.callback(seen, c[0])
+            return c[0] + 1, c[1] * x
+
+        return lax.while_loop(lambda c: c[0] < 3, body, (0, x))[1]
+
+    y, linear = jax.linearize(f, 2.0)
+    assert (float(y), float(linear(1.0))) == (16.0, 32.0)
+    assert seen.values == [0, 1, 2]
+
+
+# ------------------------------------------------------------------------------- jaxprs
+
+
+def test_jaxprs_show_names_and_effects():
+    def f(x):
+        jax.debug.print("{}", x)
+        jax.debug.callback(print, x, ordered=True)
+        io_callback(print, None, x)
+        return jax.pure_callback(np.sin, x, x)
+
+    jaxpr = jax.make_jaxpr(f)(1.0)
+    names = [eqn.primitive.name for eqn in jaxpr.eqns]
+    assert names == ["debug_print", "debug_callback", "io_callback", "pure_callback"]
+    assert sorted(map(str, jaxpr.effects)) == ["Debug", "IO", "OrderedDebug"]
+    assert "vmap_method=None" in str(jaxpr)
+    looped = jax.make_jaxpr(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 2))(
+        1.0
+    )
+    assert looped.effects == jaxpr.effects
+
+
+def test_jaxprs_with_callbacks_can_be_evaluated(printed):
+    jaxpr = jax.make_jaxpr(lambda x: jax.debug.print("x {}", x))(1.0)
+    jax.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, 3.0)
+    assert printed() == ["x 3.0"]
+
+
+def test_the_same_call_again_compiles_nothing():
+    @jax.jit
+    def f(x, flag):
+        jax.debug.print("x {}", x)
+        return x
+
+    x = jnp.ones(3)
+    with jax.see.compiles() as compiles:
+        for _ in range(3):
+            jax.jit(lambda x: (jax.debug.print("x {}", x), x)[1])(x)
+    assert len(compiles) <= 1
+
+
+# ---------------------------------------------------------------------------- breakpoint
+
+
+@everywhere
+def test_breakpoint(run):
+    out = io_module.StringIO()
+
+    def g(y):
+        z = y + 1
+        commands = io_module.StringIO("p z\nu\np n, y\nd\nz * n\np nothing\nbt\nc\n")
+        jax.debug.breakpoint(stdin=commands, stdout=out)
+        return z
+
+    def f(x):
+        n = 2
+        y = x * n
+        return g(y)
+
+    assert run(f)(jnp.arange(2.0)).tolist() == [1.0, 3.0]
+    text = out.getvalue()
+    assert text.startswith("Entering jdb:\n(jdb) Array([1., 3.], dtype=float32)\n")
+    assert "(2, Array([0., 2.], dtype=float32))" in text
+    assert "->          return g(y)" in text
+    assert "*** NameError: name 'n' is not defined" in text
+    assert "*** NameError: name 'nothing' is not defined" in text
+    assert "Traceback:" in text
+
+
+def test_breakpoint_ends_the_program_when_there_are_no_commands():
+    with pytest.raises(SystemExit):
+        jax.jit(
+            lambda x: jax.debug.breakpoint(
+                stdin=io_module.StringIO(), stdout=io_module.StringIO()
+            )
+        )(1)
+
+
+# --------------------------------------------------------------- processes and interrupts
+
+
+def script(text, **options):
+    code = "import tetrad as jax, tetrad.numpy as jnp, numpy as np\n" + textwrap.dedent(
+        text
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
+    )
+
+
+def test_ctrl_c_in_a_callback_and_between_callbacks():
+    done = script(
+        """
+        import os, signal, time, threading
+
+        def interrupt(after):
+            threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        @jax.jit
+        def endless(x):
+            def body(c):
+                jax.lax.cond(c == 10, lambda: jax.debug.callback(reached), lambda: None)
+                return c + 1
+            return jax.lax.while_loop(lambda c: c > -1, body, x)
+
+        def reached():
+            interrupt(0.05)
+
+        def slow():
+            interrupt(0.05)
+            while True:
+                time.sleep(0.01)
+
+        for f in (lambda: endless(0), jax.jit(lambda: jax.debug.callback(slow))):
+            start = time.monotonic()
+            try:
+                f()
+                print("not interrupted")
+            except KeyboardInterrupt:
+                print("interrupted", time.monotonic() - start < 1.5)
+        print(jax.jit(lambda x: jax.pure_callback(np.sin, x, x))(0.0))
+        """
+    )
+    assert done.stdout.split("\n")[:3] == [
+        "interrupted True",
+        "interrupted True",
+        "0.0",
+    ], done
+
+
+def test_processes_may_be_forked_in_callbacks_and_after_them():
+    done = script(
+        """
+        import os
+
+        f = jax.jit(lambda x: jax.lax.fori_loop(
+            0, 3, lambda i, x: jax.pure_callback(lambda v: v + 1, x, x), x))
+
+        def child(work):
+            process = os.fork()
+            if not process:
+                work()
+                os._exit(0)
+            print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+
+        def use():
+            assert f(1.0) == 4.0
+
+        use()
+        child(use)
+        jax.jit(lambda: jax.debug.callback(lambda: child(use)))()
+        use()
+        print("done")
+        """
+    )
+    assert done.stdout.split() == ["0", "0", "done"], done
+
+
+def test_a_program_without_a_reader_of_exceptions_ends_well():
+    done = script(
+        """
+        f = jax.jit(lambda x: jax.debug.print("printed {}", x))
+        f(1)
+        raise SystemExit(3)
+        """
+    )
+    assert (done.stdout, done.returncode) == ("printed 1\n", 3)

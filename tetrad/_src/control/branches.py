@@ -17,6 +17,7 @@ from tetrad._src.control.call import Mask, places
 from tetrad._src.control.flow import chosen, described, joined, same_types
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr, dce, eval_jaxpr
+from tetrad._src.core.effects import ORDERED_IO
 from tetrad._src.core.op import Axis, Flow, Kind
 from tetrad._src.core.stage import restage
 from tetrad._src.ops.views import zeros
@@ -174,6 +175,34 @@ def speculative(jaxpr: Jaxpr) -> bool:
     It has no effects, it ends, and it costs little.
     """
     return not jaxpr.effects and cost(jaxpr) <= CHEAP
+
+
+@memo_on_first
+def harmful(jaxpr: Jaxpr) -> bool:
+    """Whether it does harm to compute `jaxpr` again for a lane of a loop that is done.
+
+    It has effects, perhaps never ends, or calls Python once for each lane. (A call that
+    serves all lanes is made as long as some lane goes on.)
+    """
+    for eqn in jaxpr.eqns:
+        op = eqn.op
+        if op.effects or op.flow is Flow.WHILE:
+            return True
+        if op.host is not None and not op.vectorized:  # type: ignore[attr-defined]
+            return True
+        if any([harmful(inner) for inner in op.jaxprs()]):
+            return True
+    return False
+
+
+def refuse_order(op: Any) -> None:
+    """ValueError if lanes that go different ways would have ordered effects."""
+    if ORDERED_IO in op.effects:
+        raise ValueError(
+            "Cannot `vmap` ordered IO callback: lanes have no order, and here each lane"
+            " goes its own way through a cond or while_loop. Leave out ordered=True of"
+            " io_callback, or loop over the lanes with jax.lax.map"
+        )
 
 
 @memo_on_first

@@ -92,21 +92,26 @@ Parts = tuple[Jaxpr, Jaxpr, tuple[int, ...], Mask]
 def _split_remat(jaxpr: Jaxpr, unknown: Mask) -> Parts:
     """The known and the unknown jaxpr, the operands of the latter, unknown outputs.
 
-    The unknown part starts again from the operands.
+    The unknown part starts again from the operands, but for what had effects.
     """
+    if jaxpr.effects:
+        found: Parts = _split_saving(jaxpr, unknown, nothing_saveable)
+        return found
     parts = split_jaxpr(jaxpr, unknown)
     count = parts.unknown_out.count(False)
     known, _ = dce(
         parts.known, tuple([i < count for i in range(len(parts.known.outs))])
     )
-    pure = _without_known_effects(jaxpr, unknown)
-    later, used = dce(pure, parts.unknown_out, keep_ins=False)
+    later, used = dce(jaxpr, parts.unknown_out, keep_ins=False)
     return known, later, places(used, True), parts.unknown_out
 
 
 @memo_on_first
 def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
-    """As `_split_remat`, where the values that `policy` chooses are residuals."""
+    """As `_split_remat`, where the values that `policy` chooses are residuals.
+
+    So are the results of what has effects, which must not happen again.
+    """
     flat = inline(jaxpr, lambda eqn: eqn.op.jaxpr if type(eqn.op) is Jit else None)
     flat, stored = _taken_apart(flat, unknown, policy)
     reached: set[Any] = {v for v, u in zip(flat.ins, unknown) if u}
@@ -119,7 +124,8 @@ def _split_saving(jaxpr: Jaxpr, unknown: Mask, policy: Policy) -> Parts:
             rest.append(eqn)
             continue
         chosen = [
-            v in stored or _saveable(eqn, i, policy) for i, v in enumerate(eqn.outs)
+            bool(eqn.op.effects) or v in stored or _saveable(eqn, i, policy)
+            for i, v in enumerate(eqn.outs)
         ]
         saved.extend([v for v, c in zip(eqn.outs, chosen) if c])
         if eqn.op.flow is Flow.SCAN and not all(chosen) and not eqn.op.effects:
@@ -247,24 +253,6 @@ def _saveable(eqn: Eqn, out: int, policy: Policy) -> bool:
             if var in inner.outs and _saveable(inner, inner.outs.index(var), policy):
                 return True
     return False
-
-
-def _without_known_effects(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
-    """Drops effects that the known part has already had, lest they happen twice."""
-    if not jaxpr.effects:
-        return jaxpr
-    reached: set[Any] = {v for v, u in zip(jaxpr.ins, unknown) if u}
-    needed: set[Any] = set(jaxpr.outs)
-    for eqn in jaxpr.eqns:
-        needed.update([v for v in eqn.ins if type(v) is Var])
-        if any(v in reached for v in eqn.ins):
-            reached.update(eqn.outs)
-    eqns = []
-    for eqn in jaxpr.eqns:
-        happened = eqn.op.effects and not any(v in reached for v in eqn.ins)
-        if not happened or any(v in needed for v in eqn.outs):
-            eqns.append(eqn)
-    return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)
 
 
 # ------------------------------------------------------------------------------ policies

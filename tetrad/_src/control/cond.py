@@ -28,6 +28,7 @@ from tetrad._src.control.branches import (
     branch_types,
     dce_branches,
     jvp_branches,
+    refuse_order,
     speculative,
     split_branches,
     transpose_branches,
@@ -316,6 +317,7 @@ def _batch_lanes(
     if axis.name in cond_of(branches).axis_names:
         # All lanes take part in a collective, whatever branch it stands in.
         return selected(branches, axis, mapped[1:], index, args)
+    refuse_order(cond_of(branches))
     op = _lane_cond_of(branches[0], branches[1:], axis.size, mapped[1:])
     results: list[Any] = op(index, *args)
     return results

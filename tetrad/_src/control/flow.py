@@ -93,6 +93,16 @@ def chosen(values: Sequence[Any], mask: Mask, value: bool = True) -> list[Any]:
 
 
 @memo_on_first
+def reached(jaxpr: Jaxpr, mask: Mask) -> Mask:
+    """Which outputs depend on the inputs in `mask`."""
+    seen: set[Any] = {v for v, on in zip(jaxpr.ins, mask) if on}
+    for eqn in jaxpr.eqns:
+        if not seen.isdisjoint([v for v in eqn.ins if type(v) is Var]):
+            seen.update(eqn.outs)
+    return tuple([type(v) is Var and v in seen for v in jaxpr.outs])
+
+
+@memo_on_first
 def permuted(
     jaxpr: Jaxpr, ins: tuple[int, ...], outs: tuple[int, ...] | None = None
 ) -> Jaxpr:

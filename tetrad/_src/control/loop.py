@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from tetrad._src.control import bodies
-from tetrad._src.control.branches import cost
+from tetrad._src.control.branches import harmful, refuse_order
 from tetrad._src.control.call import (
     JaxprCall,
     Mask,
@@ -36,6 +36,7 @@ from tetrad._src.control.flow import (
     fixpoint,
     made,
     permuted,
+    reached,
     same_types,
     unchanged,
     with_unused,
@@ -243,10 +244,12 @@ def _batched(loop: While, axis: Axis, mapped: Mask) -> _Batched:
 
 
 def _batch(loop: While, axis: Axis, mapped: Mask, args: Sequence[Any]) -> list[Any]:
+    apart = any([harmful(jaxpr) for jaxpr in loop.jaxprs()])
+    if apart and axis.name not in loop.axis_names and _by_lane(loop, mapped):
+        refuse_order(loop)
+        return _one_by_one(loop, axis, mapped, args)
     lanes: _Batched = _batched(loop, axis, mapped)
     cond_consts, body_consts, carry = loop.cut(args)
-    if lanes.by_lane and _harmful(loop) and axis.name not in loop.axis_names:
-        return _one_by_one(loop, axis, mapped, args)
     carry = [
         spread(axis, v) if now and not was else v
         for v, now, was in zip(carry, lanes.carry, loop.cut(mapped)[2])
@@ -298,9 +301,12 @@ def _where(going: Any, new: Any, old: Any) -> Any:
     return select_n(wide, old, new)
 
 
-def _harmful(loop: While) -> bool:
-    """Whether a step of a lane that is done may never end, or has effects."""
-    return bool(loop.effects) or cost(loop.body_jaxpr) == float("inf")
+def _by_lane(loop: While, mapped: Mask) -> bool:
+    """Whether the condition depends on the lane."""
+    cond_consts, body_consts, carry = loop.cut(mapped)
+    carry = fixpoint(lambda mask: reached(loop.body_jaxpr, body_consts + mask), carry)
+    (by_lane,) = reached(loop.cond_jaxpr, cond_consts + carry)
+    return by_lane
 
 
 def _one_by_one(
@@ -348,7 +354,7 @@ def _split(loop: While, unknown: Mask) -> Split | None:
         lambda mask: split_jaxpr(body, body_consts + mask, mask).unknown_out, carry
     )
     test = split_jaxpr(loop.cond_jaxpr, cond_consts + carry)
-    if test.unknown_out[0] or all(carry) or loop.effects:
+    if test.unknown_out[0] or all(carry):
         return None
     parts = split_jaxpr(body, body_consts + carry, carry)
     outs = carry.count(False)
@@ -363,13 +369,43 @@ def _split(loop: While, unknown: Mask) -> Split | None:
         known_test, cond_consts.count(False), known_body, body_consts.count(False)
     )
     every = tuple(range(len(unknown)))
+    again = while_of(
+        _unseen(loop.cond_jaxpr, cond_consts + carry),
+        loop.cond_nconsts,
+        _unseen(body, body_consts + carry),
+        loop.body_nconsts,
+    )
     return Split(
         known,
         places(cond_consts + body_consts + carry, False),
-        WholeLoop(_whole_loop(loop, carry)),
+        WholeLoop(_whole_loop(again, carry)),
         every,
         carry,
     )
+
+
+@memo_on_first
+def _unseen(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
+    """`jaxpr` without the effects that its known part has had already."""
+    if not jaxpr.effects:
+        return jaxpr
+    seen: set[Any] = {v for v, u in zip(jaxpr.ins, unknown) if u}
+    needed: set[Any] = {*jaxpr.outs}.union(*[eqn.ins for eqn in jaxpr.eqns])
+    eqns = []
+    for eqn in jaxpr.eqns:
+        late = not seen.isdisjoint([v for v in eqn.ins if type(v) is Var])
+        if late:
+            seen.update(eqn.outs)
+        if eqn.op.effects and (eqn.op.jaxprs() if late else needed & {*eqn.outs}):
+            raise NotImplementedError(
+                "linearize (or grad) through a while_loop computes its steps again for"
+                f" the tangents, but `{eqn.op.name}` in its body has effects that must"
+                " not happen twice. Use forward mode (jvp, jacfwd), or move the callback"
+                " out of the loop."
+            )
+        if late or not eqn.op.effects:
+            eqns.append(eqn)
+    return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)
 
 
 @memo_on_first

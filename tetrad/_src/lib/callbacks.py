@@ -176,24 +176,19 @@ def checked(
     arrays = []
     for number, (leaf, aval) in enumerate(zip(leaves, avals)):
         host = np.asarray(leaf)
-        dtype = host.dtype
         if host.dtype.kind in "OSUMm":
             raise RuntimeError(
                 f"{who} returned something that is no array: result {number} is a"
                 f" {type(leaf).__name__}"
             )
         dtype = dtypes.canonicalize_dtype(host.dtype)
-        for kind, expected, got in (
-            ("shape", aval.shape, host.shape),
-            ("dtype", aval.dtype.name, dtype.name),
-        ):
-            if expected != got:
-                raise RuntimeError(
-                    f"{who} gave a wrong result. Incorrect output {kind} for return"
-                    f" value #{number}: Expected: {expected}, Actual: {got}"
-                    f" ({aval.long_name()} was promised by result_shape_dtypes, got"
-                    f" {Aval(host.shape, dtype).long_name()})"
-                )
+        if host.shape != aval.shape or dtype != aval.dtype:
+            kind = "shape" if host.shape != aval.shape else "dtype"
+            raise RuntimeError(
+                f"{who} gave a wrong result. Incorrect output {kind} for return value"
+                f" #{number}: Expected: {aval.long_name()}, as result_shape_dtypes"
+                f" promises, Actual: {Aval(host.shape, dtype).long_name()}"
+            )
         arrays.append(np.ascontiguousarray(host, aval.dtype).reshape(aval.shape))
     return arrays
 

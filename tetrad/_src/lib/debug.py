@@ -1,4 +1,4 @@
-"""Looking into programs while they run: `debug.callback` and `debug.print`.
+"""Looking into programs while they run: `debug.callback`, `debug.print`, `debug.log`.
 
 In: a function, or a format, and the values to look at; what is no array among them goes
 along as it is. Out: an operation with an effect and no results. It differs from
@@ -10,6 +10,7 @@ Read `DebugCall`, its two kinds, then the public functions.
 
 from __future__ import annotations
 
+import logging
 import string
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,8 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.effects import DEBUG, ORDERED_DEBUG, Effect
 from tetrad._src.core.op import Axis
 from tetrad._src.lib.callbacks import Callback, EachLane, HostCall, Mask, flat_callback
+from tetrad._src.util import frames
+from tetrad._src.util.log import logger
 
 _EFFECTS = {effect: frozenset({effect}) for effect in (DEBUG, ORDERED_DEBUG)}
 
@@ -113,36 +116,44 @@ class DebugPrint(DebugCall):
     name = "debug_print"
 
     @property
-    def what(self) -> str:
-        return "debug.print"
-
-    @property
     def shown(self) -> Effect:
         return ORDERED_DEBUG if self.ordered else DEBUG
 
     @property
     def function(self) -> Any:
-        printer = Printer(self.fmt, self.has_placeholders, self.np_printoptions)
+        printer = Printer(
+            self.fmt, self.has_placeholders, self.np_printoptions, self.logging_record
+        )
         return Callback(printer, self.in_tree, self.static_args)
+
+    @property
+    def what(self) -> str:
+        return "debug.print" if self.logging_record is None else "debug.log"
 
     def structural(self) -> Any:
         return (type(self), self.ordered, self.function)
 
 
 class Printer:
-    """Writes a line to standard output: a format filled with values."""
+    """Writes a line to standard output: a format filled with values.
 
-    __slots__ = ("fmt", "placeholders", "options")
+    With the place of the user's call, it is told to Python's `logging` instead.
+    """
 
-    def __init__(self, fmt: str, placeholders: bool, options: tuple[Any, ...]) -> None:
+    __slots__ = ("fmt", "placeholders", "options", "place")
+
+    def __init__(
+        self, fmt: str, placeholders: bool, options: tuple[Any, ...], place: Any
+    ) -> None:
         self.fmt = fmt
         self.placeholders = placeholders
         self.options = options
+        self.place = place
 
     @property
     def known_as(self) -> Any:
         """What printers that write the same are equal in; see `Callback`."""
-        return (Printer, self.fmt, self.placeholders, self.options)
+        return (Printer, self.fmt, self.placeholders, self.options, self.place)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         if not self.placeholders:
@@ -153,7 +164,14 @@ class Printer:
                 options["formatter"] = dict(options["formatter"])
             with np.printoptions(**options):
                 line = self.fmt.format(*args, **kwargs)
-        sys.stdout.write(line + "\n")
+        if self.place is None:
+            sys.stdout.write(line + "\n")
+        elif logger.isEnabledFor(logging.INFO):
+            file, number = self.place
+            record = logger.makeRecord(
+                logger.name, logging.INFO, file, number, line, (), None
+            )
+            logger.handle(record)
 
 
 def _print_options() -> tuple[Any, ...]:
@@ -165,7 +183,10 @@ def _print_options() -> tuple[Any, ...]:
 
 
 class _Check(string.Formatter):
-    """Finds values that a format does not mention."""
+    """Finds values that a format does not mention; `what` wants to print them."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""  # the values are not known yet
@@ -176,20 +197,17 @@ class _Check(string.Formatter):
         unused: Sequence[Any] = [v for i, v in enumerate(args) if i not in used_args]
         if unused:
             raise ValueError(
-                f"Unused positional arguments to `jax.debug.print`: {unused}. Write a"
+                f"Unused positional arguments to `jax.{self.what}`: {unused}. Write a"
                 " {} for each into the format. You may be passing an f-string, which"
                 " Python fills before anything is computed: leave out the `f`"
             )
         unused = [name for name in kwargs if name not in used_args]
         if unused:
             raise ValueError(
-                f"Unused keyword arguments to `jax.debug.print`: {unused}. Write"
+                f"Unused keyword arguments to `jax.{self.what}`: {unused}. Write"
                 f" {{{unused[0]}}} into the format. You may be passing an f-string, which"
                 " Python fills before anything is computed: leave out the `f`"
             )
-
-
-_check = _Check()
 
 
 # ------------------------------------------------------------------------------ public
@@ -252,6 +270,36 @@ def debug_callback(
     return call
 
 
+def _write(what: str, ordered: bool, check: bool, place: Any) -> Callable[..., None]:
+    """The function that prints, or tells `logging`, by a format."""
+
+    def write(fmt: str, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(fmt, str):
+            raise TypeError(
+                f"{what}: the format must be a string, got {fmt!r} of type"
+                f" {type(fmt).__name__}. Write jax.{what}('{{}}', x)"
+            )
+        if check:
+            _Check(what).format(fmt, *args, **kwargs)
+        placeholders = any(
+            [field is not None for _, field, *_ in string.Formatter().parse(fmt)]
+        )
+        flat, arrays = flat_callback(what, _unbound, args, kwargs, static=True)
+        op = DebugPrint(
+            fmt,
+            bool(ordered),
+            flat.in_tree,
+            flat.static,
+            _print_options(),
+            placeholders,
+            False,
+            place,
+        )
+        op(*arrays)
+
+    return write
+
+
 def debug_print(
     fmt: str | None = None,
     *args: Any,
@@ -284,26 +332,40 @@ def debug_print(
     what = "debug.print"
     _check_partitioned(what, partitioned)
 
-    def write(fmt: str, *args: Any, **kwargs: Any) -> None:
-        if not isinstance(fmt, str):
-            raise TypeError(
-                f"{what}: the format must be a string, got {fmt!r} of type"
-                f" {type(fmt).__name__}. Write jax.debug.print('{{}}', x)"
-            )
-        if not skip_format_check:
-            _check.format(fmt, *args, **kwargs)
-        placeholders = any(
-            [field is not None for _, field, *_ in string.Formatter().parse(fmt)]
-        )
-        flat, arrays = flat_callback(what, _unbound, args, kwargs, static=True)
-        options = _print_options()
-        DebugPrint(
-            fmt, bool(ordered), flat.in_tree, flat.static, options, placeholders
-        )(*arrays)
-
+    write = _write(what, ordered, not skip_format_check, None)
     if fmt is not None:
         return write(fmt, *args, **kwargs)
     _two_calls("debug_print", args, kwargs)
+    return write
+
+
+def debug_log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Tells values of a computation to Python's `logging`, also from compiled code.
+
+    The logger is `logging.getLogger("tetrad")`, the level INFO, the place that of the
+    call. Everything else is as in `debug.print`.
+
+    >>> import logging, tetrad as jax
+    >>> logging.getLogger("tetrad").isEnabledFor(logging.INFO)
+    False
+    >>> jax.debug.log("x is {}", 2)  # so nothing is written
+    """
+    what = "debug.log"
+    _check_partitioned(what, partitioned)
+    place = frames.user_frame()
+    found = None if place is None else frames.line_of(place)
+    where = ("", 0) if found is None else (found.file, found.line)
+    write = _write(what, ordered, not skip_format_check, where)
+    if fmt is not None:
+        return write(fmt, *args, **kwargs)
+    _two_calls("debug_log", args, kwargs)
     return write
 
 

@@ -116,10 +116,12 @@ class FlowPlacer(Puller):
 
     def place_branch(self, eqn: Eqn, ins: Sequence[Node], made: list[Node]) -> None:
         index, *args = ins
-        inputs = [self.given(x) for x in args]
         values = [self.new_value(node) for node in made]
         blocks = []
         for jaxpr in eqn.op.jaxprs():
+            inputs = [
+                self.given(x) for x in args
+            ]  # one block stores nothing for another
             steps, _ = self.block(simplify(jaxpr), inputs, values)
             blocks.append(steps)
         self.steps.append(Branch(index.value, blocks))
