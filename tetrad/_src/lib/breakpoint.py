@@ -291,7 +291,7 @@ def breakpoint_(
             "debug.breakpoint(token=...) is not available; ordered=True keeps the"
             " breakpoint in its place among other ordered calls"
         )
-    stack = []
+    stack: list[Frame] = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and (num_frames is None or len(stack) < num_frames):
         if not (filter_frames and frames.is_ours(frame.f_code.co_filename)):
