@@ -1,15 +1,33 @@
 """Linear algebra on arrays: `tetrad.numpy.linalg`."""
 
+from tetrad._src.numpy.decompositions import cholesky as cholesky
+from tetrad._src.numpy.linalg import cond as cond
 from tetrad._src.numpy.linalg import cross as cross
+from tetrad._src.numpy.systems import det as det
 from tetrad._src.numpy.linalg import diagonal as diagonal
+from tetrad._src.numpy.decompositions import eig as eig
+from tetrad._src.numpy.decompositions import eigh as eigh
+from tetrad._src.numpy.decompositions import eigvals as eigvals
+from tetrad._src.numpy.decompositions import eigvalsh as eigvalsh
+from tetrad._src.numpy.systems import inv as inv
+from tetrad._src.numpy.systems import lstsq as lstsq
 from tetrad._src.numpy.linalg import matmul as matmul
 from tetrad._src.numpy.linalg import matrix_norm as matrix_norm
 from tetrad._src.numpy.linalg import matrix_power as matrix_power
+from tetrad._src.numpy.decompositions import matrix_rank as matrix_rank
 from tetrad._src.numpy.linalg import matrix_transpose as matrix_transpose
 from tetrad._src.numpy.linalg import multi_dot as multi_dot
 from tetrad._src.numpy.linalg import norm as norm
 from tetrad._src.numpy.linalg import outer as outer
+from tetrad._src.numpy.decompositions import pinv as pinv
+from tetrad._src.numpy.decompositions import qr as qr
+from tetrad._src.numpy.systems import slogdet as slogdet
+from tetrad._src.numpy.systems import solve as solve
+from tetrad._src.numpy.decompositions import svd as svd
+from tetrad._src.numpy.decompositions import svdvals as svdvals
 from tetrad._src.numpy.linalg import tensordot as tensordot
+from tetrad._src.numpy.systems import tensorinv as tensorinv
+from tetrad._src.numpy.systems import tensorsolve as tensorsolve
 from tetrad._src.numpy.linalg import trace as trace
 from tetrad._src.numpy.linalg import vecdot as vecdot
 from tetrad._src.numpy.linalg import vector_norm as vector_norm

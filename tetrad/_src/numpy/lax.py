@@ -143,3 +143,16 @@ from tetrad._src.ops.cumulative import cumprod as cumprod
 from tetrad._src.ops.cumulative import cumsum as cumsum
 from tetrad._src.ops.random import random_unwrap as random_unwrap
 from tetrad._src.ops.random import random_wrap as random_wrap
+from tetrad._src.ops.factor import Lu as Lu
+from tetrad._src.ops.factor import cholesky as cholesky
+from tetrad._src.ops.factor import lu as lu
+from tetrad._src.ops.factor import qr as qr
+from tetrad._src.ops.factor import rows_taken as rows_taken
+from tetrad._src.ops.factor import triangular_solve as triangular_solve
+from tetrad._src.ops.spectral import eig as eig
+from tetrad._src.ops.spectral import Eigh as Eigh
+from tetrad._src.ops.spectral import eigh as eigh
+from tetrad._src.ops.spectral import svd as svd
+from tetrad._src.ops.factor import symmetric as symmetric
+from tetrad._src.ops.identity import stop_gradient as stop_gradient
+from tetrad._src.ops.views import zeros_like as zeros_like

@@ -1,4 +1,4 @@
-"""Linear algebra that needs no decomposition: norms, and products under other names."""
+"""Norms, powers and conditions of matrices, and products under other names."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from tetrad._src.core.bind import Value
 from tetrad._src.numpy import contract, create, lax, reduce, shape
 from tetrad._src.numpy.axes import axes_argument, static_int
 from tetrad._src.numpy.convert import describe, value
+from tetrad._src.numpy.decompositions import matrices, svdvals
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import call, promote_floats
+from tetrad._src.numpy.systems import inv
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Value:
@@ -87,10 +89,12 @@ def _matrix_norm(
         result = extreme(sums, second, keepdims=True)
         return result if keepdims else lax.squeeze(result, axes)
     if ord in (2, -2, "nuc"):
-        raise NotImplementedError(
-            f"{name}: ord={ord!r} of matrices needs singular values, which are not"
-            ' available; use ord="fro", or NumPy on np.asarray(x)'
-        )
+        rows, columns = axes
+        moved = shape.moveaxis(x, (rows, columns), (-2, -1))
+        s = svdvals(moved)
+        fold: Any = {2: reduce.max, -2: reduce.min, "nuc": reduce.sum}[ord]
+        result = fold(s, -1)
+        return lax.expand_dims(result, sorted(axes)) if keepdims else result
     raise ValueError(f"{name}: there is no norm {ord!r} of matrices")
 
 
@@ -120,7 +124,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Value
 
 
 def matrix_power(a: Any, n: int) -> Value:
-    """The n-th power of square matrices, n ≥ 0, by repeated squaring.
+    """The n-th power of square matrices by repeated squaring; for n < 0 of the inverse.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3)
@@ -133,9 +137,7 @@ def matrix_power(a: Any, n: int) -> Value:
         raise TypeError(f"{call(name)}: needs square matrices, got {describe(x)}")
     count = static_int(n, name, "n")
     if count < 0:
-        raise NotImplementedError(
-            f"{name}: negative powers need an inverse, which is not available"
-        )
+        x, count = inv(x), -count
     if count == 0:
         return shape.broadcast_to(create.eye(x.shape[-1], dtype=x.dtype), x.shape)
     result: Any = None
@@ -146,6 +148,24 @@ def matrix_power(a: Any, n: int) -> Value:
         if count:
             x = contract.matmul(x, x)
     return result
+
+
+def cond(x: Any, p: Any = None) -> Value:
+    """The condition number of matrices: ‖A‖ₚ·‖A⁻¹‖ₚ; for p = None the ratio of singular values.
+
+    `p` is None, 2, -2, or what `norm` takes as `ord` of matrices.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.linalg.cond(jnp.array([[4., 0.], [0., 2.]]))
+    Array(2., dtype=float32)
+    """
+    v = matrices("jnp.linalg.cond", "x", x, square=p not in (None, 2, -2))
+    if p in (None, 2, -2):
+        s = lax.svd(v, compute_uv=False)
+        ratio = s[..., 0] / s[..., -1]
+        return 1 / ratio if p == -2 else ratio
+    size: Any = norm(v, p, (-2, -1))
+    return size * norm(inv(v), p, (-2, -1))
 
 
 def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
