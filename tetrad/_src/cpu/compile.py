@@ -270,19 +270,24 @@ def _scratch(lowered: dict[Step, Launches]) -> dict[Step, list[int]]:
 
 
 def _settle_copies(plan: Plan, memory: Memory, lowered: dict[Step, Launches]) -> None:
-    """Drops copies of a buffer to itself; adds those at the end of turns."""
+    """Drops copies of a buffer to itself; adds those at the end of turns and loops."""
     for step in lowered:
         if type(step) is not Copy:
             continue
         if memory.place(plan, step.source) == memory.place(plan, step.target):
             lowered[step] = ([], [])
+    swapped = {(swap.after, swap.before) for swap in memory.swaps}
     for loop in loops_of(plan.steps):
         copies = [
             _copy(after, before, plan)
             for after, before in loop.carries
             if memory.place(plan, after) != memory.place(plan, before)
+            and (after, before) not in swapped
         ]
         lowered[loop] = (copies, [])
+    for swap in memory.swaps:
+        if swap.copy is not None:
+            lowered[swap.copy] = ([_copy(swap.after, swap.before, plan)], [])
 
 
 _structs: Cache = Cache("formats of runs", limit=1024)

@@ -4,7 +4,8 @@ In: a plan, the launches of its steps, and where values live. Out: what the nati
 runner reads, in the format of `native_pool.JOB`. Blocks become ranges of instructions:
 a branch switches between them, a loop jumps back. A word that points into a part of a
 value is moved at the end of each turn of the part's loop; fixes set it anew for every
-run, and a loop inside of another one moves it back when it ends.
+run, and a loop inside of another one moves it back when it ends. Where two buffers change
+places after each turn, all words of the loop that point into them follow (`Swapped`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,31 @@ from collections.abc import Mapping, Sequence
 from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch
 from tetrad._src.cpu.native_pool import INSTRUCTION_WORDS, Opcode
 from tetrad._src.passes.ir import MANY, Branch, Copy, Loop, Plan, Step
-from tetrad._src.passes.plan import Memory
+from tetrad._src.passes.plan import Memory, Swap
 
 LAUNCH_NS = 60.0
 TURN_NS = 20.0
 
 Launches = tuple[list[Launch], list[int]]  # and the bytes of scratch memory
 Work = tuple[float, float]  # nanoseconds: with copies, without
+
+
+class Swapped:
+    """Two buffers of a loop that change places, and the words that point into them.
+
+    `now` are words that hold where the buffers are, `begin` where they are before the
+    first turn. `words` are (word, number of the buffer, offset).
+    """
+
+    __slots__ = ("swap", "places", "now", "begin", "words")
+
+    def __init__(self, swap: Swap, memory: Memory) -> None:
+        self.swap = swap
+        values = (swap.before, swap.after)
+        self.places = [(memory.slots[v], memory.offsets[v]) for v in values]
+        self.now: list[int] = []
+        self.begin: list[int] = []
+        self.words: list[tuple[int, int, int]] = []
 
 
 class JobWriter:
@@ -42,8 +61,10 @@ class JobWriter:
         self.code: list[int] = []
         self.flags: list[int] = []  # words that point to the cancel flag
         self.zero = -1  # a word that is 0
+        self.spare = -1  # a word for a moment
         self.depth = 0  # of loops
         self.moves: dict[Loop, list[tuple[int, int]]] = {}  # words and bytes a turn
+        self.swapped: list[Swapped] = []  # in the loops at hand
         first = memory.arena_slot + bool(memory.arena)
         scalars = [p for p in range(plan.inputs) if plan.by_value[p]]
         self.scalar_slots = {p: first + n for n, p in enumerate(scalars)}
@@ -62,6 +83,11 @@ class JobWriter:
             part = self.plan.parts[value]
             self.moves[part.loop].append((word, part.stride))
             value = part.whole
+        buffer = (self.memory.slots[value], self.memory.offsets[value])
+        for pair in self.swapped:
+            if buffer in pair.places:
+                number = pair.places.index(buffer)
+                pair.words.append((word, number, place + offset - buffer[1]))
 
     def pointer_word(self, value: int) -> int:
         word = self.word()
@@ -156,11 +182,16 @@ class JobWriter:
             return 0.0, 0.0
         self.moves[loop] = []
         self.depth += 1
+        pairs = self.exchanged(loop)
+        self.swapped += pairs
         if loop.length is None:
             work = self.turns_while(loop)
         else:
             work = self.turns(loop, loop.length)
+        self.swapped = self.swapped[: len(self.swapped) - len(pairs)]
         self.depth -= 1
+        for pair in pairs:
+            self.settle(pair)
         if self.depth:
             for word, stride in self.moves[loop]:
                 self.emit(Opcode.ADD, word, -stride * (loop.length or 0))
@@ -191,4 +222,52 @@ class JobWriter:
         work += self.leaf(loop)
         for word, stride in self.moves[loop]:
             self.emit(Opcode.ADD, word, stride)
+        for pair in self.swapped:
+            if pair.swap.loop is loop:
+                self.exchange(pair)
         return work + TURN_NS
+
+    # Buffers that change places
+
+    def exchanged(self, loop: Loop) -> list[Swapped]:
+        """The pairs of buffers that change places in a loop."""
+        found = []
+        for swap in self.memory.swaps:
+            if swap.loop is loop:
+                pair = Swapped(swap, self.memory)
+                pair.now = [self.pointer_word(v) for v in (swap.before, swap.after)]
+                if self.depth > 1:
+                    values = (swap.before, swap.after)
+                    pair.begin = [self.pointer_word(v) for v in values]
+                found.append(pair)
+        return found
+
+    def exchange(self, pair: Swapped) -> None:
+        """At the end of a turn: all words point into the other buffer."""
+        if self.spare < 0:
+            self.spare = self.word()
+        first, second = pair.now
+        self.emit(Opcode.COPY, self.spare, first)
+        self.emit(Opcode.COPY, first, second)
+        self.emit(Opcode.COPY, second, self.spare)
+        for word, number, offset in pair.words:
+            self.emit(Opcode.COPY, word, pair.now[number], offset)
+
+    def settle(self, pair: Swapped) -> None:
+        """After a loop: the value is where it began, and the words are as they were."""
+        copy = pair.swap.copy
+        if copy is None:
+            return
+        (launch,) = self.lowered[copy][0]
+        base = len(self.words)
+        self.words.extend(launch.words)
+        self.pointer(base + 1, pair.swap.before, 0)
+        self.emit(Opcode.COPY, base, pair.now[0])
+        address = self.addresses[launch]
+        self.emit(Opcode.LAUNCH, address, base, launch.total, launch.chunk)
+        if not self.depth:
+            return
+        for now, begin in zip(pair.now, pair.begin):
+            self.emit(Opcode.COPY, now, begin)
+        for word, number, offset in pair.words:
+            self.emit(Opcode.COPY, word, pair.begin[number], offset)

@@ -84,7 +84,7 @@ class Opcode(enum.IntEnum):
     LAUNCH = 0  # function, argument offset, total, chunk
     JUMP = 1  # target instruction
     JUMP_UNLESS = 2  # argument holding a pointer to an i8, target
-    COPY = 3  # destination argument, source argument
+    COPY = 3  # destination argument, source argument, constant that is added
     ADD = 4  # argument, constant
     JUMP_IF_LESS = 5  # left argument, right argument, target
     FLAG = 7  # argument: the address of the cancel flag, or of a word that is 0
@@ -519,7 +519,8 @@ is_copy:
   %copy_to = getelementptr i64, ptr %arguments, i64 %a
   %copy_from = getelementptr i64, ptr %arguments, i64 %b
   %copied = load i64, ptr %copy_from
-  store i64 %copied, ptr %copy_to
+  %copied_sum = add i64 %copied, %c
+  store i64 %copied_sum, ptr %copy_to
   br label %step
 is_add:
   %padd = getelementptr i64, ptr %arguments, i64 %a

@@ -9,13 +9,17 @@ Two values share memory when the later one may overwrite the earlier: a `Copy` w
 source is not read afterwards, or an elementwise result over an operand that is read for
 the last time there, in the same place. If the earlier value is an input, sharing is only
 offered: the run decides, since only the run knows who else holds the input.
+
+What a loop carries is copied at the end of a turn if the new value cannot be written over
+the old one. If it is large, both keep a buffer of their own for the whole loop, and the
+buffers change places after each turn instead (`Swap`).
 """
 
 from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import dense_strides
@@ -35,14 +39,36 @@ from tetrad._src.passes.ir import (
 Block = tuple[int, int, int, list[int], Step | None]
 
 MANY = 200  # more blocks are placed by a faster, less tight way
+LEAST_SWAPPED = 2048  # bytes that are worth exchanging buffers instead of copying
 ALIGNMENT = 64
 PADDING = 128  # behind every value, so that kernels may process whole vectors
+
+
+class Swap(NamedTuple):
+    """After each turn of `loop`, the buffers of `after` and `before` change places.
+
+    After an odd number of turns, `copy` brings the last value to where `before` began;
+    None if that number is known and even.
+    """
+
+    loop: Loop
+    after: int
+    before: int
+    copy: Copy | None
 
 
 class Memory:
     """The slots and offsets of the values of a plan."""
 
-    __slots__ = ("slots", "offsets", "scratch", "arena", "arena_slot", "donors")
+    __slots__ = (
+        "slots",
+        "offsets",
+        "scratch",
+        "arena",
+        "arena_slot",
+        "donors",
+        "swaps",
+    )
 
     def __init__(self, count: int) -> None:
         self.slots: list[int] = [-1] * count
@@ -51,6 +77,7 @@ class Memory:
         self.arena = 0
         self.arena_slot = 0
         self.donors: list[int | None] = []
+        self.swaps: list[Swap] = []
 
     def place(self, plan: Plan, value: int) -> tuple[int, int]:
         """The slot of a value, and the offset where it begins in the first turns."""
@@ -63,13 +90,16 @@ class Memory:
 
 
 class Carried(NamedTuple):
-    """Value `after` of one turn is `before` of the next one.
+    """Value `after` of one turn of `loop` is `before` of the next one.
 
-    Between the numbers `last` and `end` nobody needs `before`.
+    The loop has the numbers from `begin` to `end`. Between `last` and `end` nobody needs
+    `before`.
     """
 
+    loop: Loop
     after: int
     before: int
+    begin: int
     last: int
     end: int
 
@@ -128,7 +158,8 @@ class Lives:
         self.block(loop.body)
         for after, before in loop.carries:
             last = self.last[before]
-            self.carries.append(Carried(after, before, last, self.end))
+            carried = Carried(loop, after, before, begin, last, self.end)
+            self.carries.append(carried)
         for after, before in loop.carries:
             self.read(after)
             self.write(before)
@@ -285,7 +316,41 @@ def _share(
             continue
         if _starts_here(plan, lives, root, find(target), target):
             memory.donors[j] = memory.slots[source]
+    _exchange(plan, lives, memory, find, groups)
     return groups
+
+
+def _exchange(
+    plan: Plan,
+    lives: Lives,
+    memory: Memory,
+    find: Callable[[int], int],
+    groups: dict[int, list[int]],
+) -> None:
+    """Finds the carried values whose buffers can change places."""
+    outs = {find(value) for value in plan.outs}
+    used: set[int] = set()
+    for carried in lives.carries:
+        after, before, loop = carried.after, carried.before, carried.loop
+        if after < plan.inputs or after in plan.parts:
+            continue
+        size = plan.avals[after].nbytes
+        new, old = find(after), find(before)
+        if size < LEAST_SWAPPED or loop.length == 1 or new == old:
+            continue
+        if new in outs or new in used or old in used:
+            continue
+        members = [*groups[new], *groups.get(old, ())]
+        if any(plan.avals[value].nbytes > size for value in members):
+            continue
+        if any(lives.first[value] < carried.begin for value in groups[new]):
+            continue
+        used |= {new, old}
+        even = loop.length is not None and loop.length % 2 == 0
+        copy = None if even else Copy(after, before)
+        memory.swaps.append(Swap(loop, after, before, copy))
+        lives.first[after] = carried.begin
+        lives.last[after] = carried.end
 
 
 def _starts_here(

@@ -212,5 +212,7 @@ def program_text(plan: Plan, memory: Memory) -> str:
     for j, donor in enumerate(memory.donors):
         if donor is not None:
             lines.append(f"output {j} may take over p{donor}")
+    for swap in memory.swaps:
+        lines.append(f"v{swap.before} and v{swap.after} change places after each turn")
     lines.append(f"arena: {memory.arena} bytes")
     return "\n".join(lines)
