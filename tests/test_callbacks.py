@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io as io_module
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 
 import numpy as np
 import pytest
+from plugin import needs_plugin, on_plugin
 
 import tetrad as jax
 import tetrad.numpy as jnp
@@ -749,3 +751,139 @@ def test_a_program_without_a_reader_of_exceptions_ends_well():
         """
     )
     assert (done.stdout, done.returncode) == ("printed 1\n", 3)
+
+
+# ------------------------------------------------------------------- with other features
+
+
+def test_programs_compiled_ahead(seen):
+    @jax.jit
+    def f(x):
+        jax.debug.callback(seen, x)
+        return jax.pure_callback(lambda v: v + 1, x, x)
+
+    compiled = f.lower(jnp.ones(2)).compile()
+    assert compiled(jnp.ones(2)).tolist() == [2.0, 2.0]
+    assert seen.count == 1
+    assert "call" in jax.see.program(f)(jnp.ones(2)).text("plan")
+
+
+def test_donated_arguments(seen):
+    @functools.partial(jax.jit, donate_argnums=0)
+    def f(x, y):
+        jax.debug.callback(seen, x[0])
+        z = x + y
+        jax.debug.callback(seen, x[0])
+        return jax.pure_callback(lambda v: v * 2, z, z)
+
+    x = jnp.zeros(1000)
+    y = x + 1
+    for _ in range(3):
+        x = f(x, y)
+    assert x[0] == 14
+    assert seen.values == [0, 0, 2, 2, 6, 6]
+
+
+def test_callbacks_with_threads_that_compute():
+    def callback(x):
+        results = [None, None]
+
+        def work(k):
+            results[k] = jnp.sum(jnp.sin(x) * k) + inner(x)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results[0] + results[1]
+
+    inner = jax.jit(lambda x: jax.pure_callback(lambda v: jnp.max(v), F32, x))
+    out = jax.jit(lambda x: jax.pure_callback(callback, F32, x))(jnp.ones(3))
+    np.testing.assert_allclose(out, 3 * np.sin(1.0) + 2, rtol=1e-5)
+
+
+def test_callbacks_that_call_each_other_deeply():
+    def depth(n):
+        if n == 0:
+            return lambda v: v
+        inner = jax.jit(lambda x: jax.pure_callback(depth(n - 1), F32, x) + 1)
+        return inner
+
+    assert depth(8)(0.0) == 8
+
+
+def test_an_exception_comes_out_of_nested_callbacks():
+    inner = jax.jit(lambda x: jax.pure_callback(lambda v: 1 // 0, F32, x))
+    outer = jax.jit(lambda x: jax.pure_callback(lambda v: inner(v), F32, x))
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            outer(1.0)
+
+
+def test_looking_for_a_nan_repeats_no_effects(seen):
+    @jax.jit
+    def f(x):
+        jax.debug.callback(seen, x)
+        return jnp.log(x)
+
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match=r"jnp.log"):
+        f(-1.0)
+    assert seen.values == [-1]
+
+
+def test_values_that_differ_do_not_compile_again():
+    def run(x):
+        for k in range(3):
+            jax.jit(lambda x: jax.pure_callback(np.sin, F32, x))(x + k)
+
+    run(jnp.float32(1))
+    with jax.see.compiles() as compiles:
+        run(jnp.float32(2))
+    assert len(compiles) == 0
+
+
+def test_no_memory_is_kept():
+    f = jax.jit(lambda x: jax.pure_callback(lambda v: v, x, x * 2) + 1)
+    f(jnp.ones(1000))
+    stats = jax.devices()[0].memory_stats
+    before = stats()["bytes_in_use"]
+    for _ in range(5):
+        f(jnp.ones(1000))
+        with pytest.raises(ZeroDivisionError):
+            jax.jit(lambda x: jax.pure_callback(lambda v: 1 // 0, x, x * 2))(
+                jnp.ones(1000)
+            )
+    assert stats()["bytes_in_use"] == before
+
+
+@needs_plugin
+def test_on_a_device_that_cannot_call_python(seen):
+    def f(x):
+        jax.debug.callback(seen, x[0], ordered=True)
+
+        def step(c, v):
+            return c + jax.pure_callback(lambda u: u * 2, F32, v), v + 1
+
+        total, more = lax.scan(step, 0.0, x)
+        return lax.cond(
+            total > 5, lambda: io_callback(seen, F32, total), lambda: -total
+        ), more
+
+    with on_plugin():
+        total, more = jax.jit(f)(jnp.arange(3.0))
+        assert total == 6 and total.device.platform == "xla_cpu"
+        assert more.tolist() == [1.0, 2.0, 3.0]
+        assert seen.values == [0, 6]
+        y = jax.jit(
+            jax.vmap(
+                lambda n: lax.while_loop(
+                    lambda c: c < n,
+                    lambda c: jax.pure_callback(lambda v: v + 1, c, c),
+                    0,
+                )
+            )
+        )
+        assert y(jnp.array([2, 0, 3])).tolist() == [2, 0, 3]
+        with pytest.raises(NotImplementedError, match="runs in pieces"):
+            jax.jit(f).lower(jnp.arange(3.0)).compile()

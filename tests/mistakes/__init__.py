@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mistakes import arrays, debugging, indexing, tracing, transforms
+from mistakes import arrays, callbacks, debugging, indexing, tracing, transforms
 from mistakes.mistake import Mistake as Mistake
 
 MISTAKES: list[Mistake] = [
@@ -11,4 +11,5 @@ MISTAKES: list[Mistake] = [
     *tracing.MISTAKES,
     *transforms.MISTAKES,
     *debugging.MISTAKES,
+    *callbacks.MISTAKES,
 ]

@@ -35,11 +35,13 @@ from tetrad._src.cpu.native_pool import JOB, Status
 from tetrad._src.cpu.pool import native
 from tetrad._src.passes.ir import Call
 from tetrad._src.runtime import array as arrays
+from tetrad._src.runtime import host
 from tetrad._src.util import dtypes
 
 CALL_NS = 30_000.0
 PATIENCE = 0.1  # seconds for which a stopped program is waited for
 POLL = 0.05  # seconds after which a thread looks whether the other one still answers
+SPARE = 16  # threads that are kept for later programs
 KEY = np.dtype(np.uint64)
 
 _numbers = itertools.count(1)
@@ -68,7 +70,7 @@ class Site:
             arrays.from_host(_view(address, aval), aval)
             for address, aval in zip(addresses, self.in_avals)
         ]
-        results = self.op.host(*operands)
+        results = host.call(self.op, operands)
         places = addresses[len(self.in_avals) :]
         for address, aval, result in zip(places, self.out_avals, results):
             ctypes.memmove(address, result.ctypes.data, aval.nbytes)
@@ -78,8 +80,8 @@ def _view(address: int, aval: Aval) -> np.ndarray[Any, Any]:
     """What lies at an address, until the program goes on."""
     block: Any = (ctypes.c_uint8 * aval.nbytes).from_address(address)
     dtype: np.dtype[Any] = KEY if dtypes.is_key(aval.dtype) else aval.dtype
-    host: np.ndarray[Any, Any] = np.frombuffer(block, dtype)
-    return host.reshape(aval.shape)
+    view: np.ndarray[Any, Any] = np.frombuffer(block, dtype)
+    return view.reshape(aval.shape)
 
 
 def launch(step: Call) -> Launch:
@@ -102,7 +104,9 @@ def launch(step: Call) -> Launch:
 class HostRun:
     """One run of a program, between the thread that started it and a worker."""
 
-    __slots__ = ("address", "flag", "keep", "asked", "answers", "stopped", "finished")
+    __slots__ = (
+        "address", "flag", "keep", "asked", "answers", "stopped", "finished", "status",
+    )  # fmt: skip
 
     def __init__(self, address: int, flag: int, keep: Any) -> None:
         self.address = address
@@ -112,6 +116,7 @@ class HostRun:
         self.answers: queue.SimpleQueue[None] = queue.SimpleQueue()
         self.stopped = False
         self.finished = False
+        self.status: int = Status.PENDING
 
     def run(self) -> None:
         """Runs the program to its end; makes its calls on this thread."""
@@ -135,13 +140,14 @@ class HostRun:
             if os.getpid() == process:
                 self.stop()
             raise
-        status = ctypes.c_int64.from_address(self.address + 8 * JOB["STATUS"]).value
-        if status != Status.DONE:
-            raise RuntimeError(f"a program with callbacks ended as {Status(status)!r}")
+        if self.status != Status.DONE:
+            raise RuntimeError(f"a program with callbacks ended with {self.status}")
 
     def stop(self) -> None:
         """Stops the program, and waits a little for it: it may be in a long kernel."""
-        ctypes.c_int64.from_address(self.flag).value = 1
+        memory = self.keep
+        if memory is not None:  # the flag is part of it
+            ctypes.c_int64.from_address(self.flag).value = 1
         self.stopped = True
         self.answers.put(None)
         end = time.monotonic() + PATIENCE
@@ -174,10 +180,16 @@ class _Worker:
             _current.run = run
             run_blocking(run.address)
             _current.run = None
+            word = ctypes.c_int64.from_address(run.address + 8 * JOB["STATUS"])
+            run.status = word.value
             run.finished = True
+            run.keep = None
+            asked, run = run.asked, None
+            if len(_idle) >= SPARE:
+                asked.put(None)
+                return
             _idle.append(self)
-            run.asked.put(None)
-            run = None
+            asked.put(None)
 
 
 class _Current(threading.local):

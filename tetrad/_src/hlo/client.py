@@ -132,6 +132,8 @@ class Program:
 class PjrtBackend:
     """Programs on the devices of one plugin."""
 
+    calls_host = False
+
     def __init__(self, name: str, path: str, reclaim: Callable[[], None]) -> None:
         self.platform = name
         self.path = path

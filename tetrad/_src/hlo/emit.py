@@ -197,9 +197,10 @@ def _expansion(op: Op, eqn: Eqn) -> Jaxpr:
     """The operation in terms of others, as a jaxpr over its operands."""
     if op.host is not None:
         raise NotImplementedError(
-            f"{op.name}, called at {format_where(eqn.where)}: a program on a PJRT device"
-            " cannot call Python. Call it outside of jit and loops, where it runs on the"
-            " host between two programs, or run this function on the CPU:"
+            f"{op.name}, called at {format_where(eqn.where)}, cannot be part of a"
+            " StableHLO program, which cannot call Python. Call the function itself: on"
+            " a PJRT device it runs in pieces, with the callbacks between them. To"
+            " compile it ahead of the call, put it on the CPU:"
             " jax.device_put(x, jax.devices('cpu')[0])."
         )
     if op.expand is None:

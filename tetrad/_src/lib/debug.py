@@ -182,11 +182,11 @@ def _print_options() -> tuple[Any, ...]:
     return tuple(options.items())
 
 
-class _Check(string.Formatter):
-    """Finds values that a format does not mention; `what` wants to print them."""
+class _Used(string.Formatter):
+    """Finds out which values a format mentions."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self) -> None:
+        self.names: set[Any] = set()
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""  # the values are not known yet
@@ -194,20 +194,40 @@ class _Check(string.Formatter):
     def check_unused_args(
         self, used_args: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
-        unused: Sequence[Any] = [v for i, v in enumerate(args) if i not in used_args]
-        if unused:
-            raise ValueError(
-                f"Unused positional arguments to `jax.{self.what}`: {unused}. Write a"
-                " {} for each into the format. You may be passing an f-string, which"
-                " Python fills before anything is computed: leave out the `f`"
-            )
-        unused = [name for name in kwargs if name not in used_args]
-        if unused:
-            raise ValueError(
-                f"Unused keyword arguments to `jax.{self.what}`: {unused}. Write"
-                f" {{{unused[0]}}} into the format. You may be passing an f-string, which"
-                " Python fills before anything is computed: leave out the `f`"
-            )
+        self.names = set(used_args)
+
+
+def _check_format(
+    what: str, fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Raises unless a format mentions all values, and nothing else."""
+    used = _Used()
+    try:
+        used.format(fmt, *args, **kwargs)
+        kind = None
+    except (KeyError, IndexError) as error:
+        kind = type(error)
+    if kind is not None:
+        raise kind(
+            f"{what}: the format {fmt!r} mentions a value that was not given; it gets"
+            f" {len(args)} by position and {sorted(kwargs)} by name"
+        )
+    fstring = (
+        "You may be passing an f-string, which Python fills before anything is"
+        " computed: leave out the `f`"
+    )
+    left = [v for i, v in enumerate(args) if i not in used.names]
+    if left:
+        raise ValueError(
+            f"Unused positional arguments to `jax.{what}`: {left}. Write a {{}} for each"
+            f" into the format. {fstring}"
+        )
+    names = [name for name in kwargs if name not in used.names]
+    if names:
+        raise ValueError(
+            f"Unused keyword arguments to `jax.{what}`: {names}. Write {{{names[0]}}}"
+            f" into the format. {fstring}"
+        )
 
 
 # ------------------------------------------------------------------------------ public
@@ -280,7 +300,7 @@ def _write(what: str, ordered: bool, check: bool, place: Any) -> Callable[..., N
                 f" {type(fmt).__name__}. Write jax.{what}('{{}}', x)"
             )
         if check:
-            _Check(what).format(fmt, *args, **kwargs)
+            _check_format(what, fmt, args, kwargs)
         placeholders = any(
             [field is not None for _, field, *_ in string.Formatter().parse(fmt)]
         )

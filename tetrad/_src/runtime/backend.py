@@ -44,6 +44,7 @@ class Backend(Protocol):
 
     platform: str
     version: str
+    calls_host: bool  # whether its programs can call Python, see `host.py`
 
     def devices(self) -> Sequence[Any]: ...
 

@@ -1,4 +1,6 @@
-"""Programs that call Python: prepared under the recorder's lock, run after it is free.
+"""Calls of Python, and programs that make them.
+
+Such programs are prepared under the recorder's lock and run after it is free.
 
 A backend that can call Python prepares such a program in `execute` (`prepare`). Whoever
 submitted it lets go of the recorder and runs it (`run`). Callbacks happen on this
@@ -10,20 +12,44 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from tetrad._src.core.bind import STATE
+from tetrad._src.core.op import Op
 
 Run = Callable[[], None]
 
 
-class _Prepared(threading.local):
-    run: Run | None = None
+class _Threads(threading.local):
+    run: Run | None = None  # what is prepared
+    muted = False
 
 
-_threads = _Prepared()
+_threads = _Threads()
 _changed = threading.Condition()
 _running: dict[object, int] = {}  # one token a program, and its thread
+
+
+def call(op: Op, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """Calls Python: the one place where it is done."""
+    if _threads.muted and op.effects and not op.type():
+        return []
+    results: list[np.ndarray[Any, Any]] = op.host(*arrays)
+    return results
+
+
+class muted:
+    """While something runs again in this thread: calls that only look on do nothing."""
+
+    def __enter__(self) -> None:
+        self.before = _threads.muted
+        _threads.muted = True
+
+    def __exit__(self, *exc: object) -> None:
+        _threads.muted = self.before
 
 
 def prepare(run: Run) -> None:

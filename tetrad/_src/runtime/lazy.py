@@ -162,6 +162,9 @@ class Recorder(Trace):
         if not op.multiple:
             return _record(entry, args, place)
         where = STATE.where or user_frame()
+        if entry.calls_host and not place.device.backend.calls_host:
+            results: list[Array] = op.expand(*args)  # in pieces, between the calls
+            return results
         if entry.heavy or any(getattr(op, "donated", ())):
             return call_now(entry, args, place, where)
         call = _record(entry, args, place, where)
@@ -357,7 +360,7 @@ def _call_host(op: Op, args: Sequence[Any]) -> list[Array]:
         if type(x) is not Array:
             x = put(np.asarray(x, aval.dtype), aval, place)
         arrays.append(x.block_until_ready())
-    results = op.host(*arrays)
+    results = host.call(op, arrays)
     return [
         ready(device.backend.put(result, aval, device, where), aval, place, where)
         for result, aval in zip(results, outs)

@@ -26,9 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tetrad._src.core.bind import STATE, Tracer, at, base_trace
+from tetrad._src.core.effects import IO, ORDERED_IO
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from tetrad._src.core.op import Flow, Op
-from tetrad._src.runtime import lazy
+from tetrad._src.runtime import host, lazy
 from tetrad._src.runtime.array import Array, Deleted
 from tetrad._src.runtime.blame import Step, nonfinite, told
 from tetrad._src.util import frames, tree
@@ -145,7 +146,7 @@ def _error(steps: Sequence[Step], values: Sequence[Any]) -> Any:
     trail: list[str] = []
     _watch.again = True
     try:
-        with at(base_trace()):
+        with at(base_trace()), host.muted():
             while (found := _inside(step)) is not None:
                 trail.append(found.words)
                 if found.step is None:
@@ -180,8 +181,8 @@ def _inside(step: Step) -> Found | None:
     """The first step inside of a call, a branch or a loop."""
     op, args = step.op, step.args
     jaxprs = op.jaxprs()
-    if not jaxprs:
-        return None
+    if not jaxprs or not op.effects.isdisjoint((IO, ORDERED_IO)):
+        return None  # what acts on the world does not run again
     if op.flow is Flow.BRANCH:
         number = int(args[0])
         return _within(jaxprs[number], args[1:], f"branch {number} of {op.name}")
