@@ -24,7 +24,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, OpenJaxpr, eval_jaxpr
 from tetrad._src.core.stage import stage
-from tetrad._src.core.text import jaxpr_text
+from tetrad._src.core.text import jaxpr_text, pretty_print
 from tetrad._src.util import dtypes, frames, tree
 
 Fun = Callable[..., Any]
@@ -175,13 +175,7 @@ class ClosedJaxpr:
             self.consts if consts is None else consts,
         )
 
-    def pretty_print(self, *, use_color: bool = False) -> str:
-        """The jaxpr as text; colours are not available."""
-        if use_color:
-            raise NotImplementedError(
-                "pretty_print(use_color=True) is not available: leave it out"
-            )
-        return str(self)
+    pretty_print = pretty_print
 
     def __str__(self) -> str:
         return jaxpr_text(self.jaxpr, len(self.consts))

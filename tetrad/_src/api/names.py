@@ -1,7 +1,8 @@
 """Names for parts of programs: `named_scope`, `named_call`.
 
-Every operation knows the user's line that asked for it, and that is what messages and
-`tetrad.see` show; so these names are checked, and change nothing.
+In: a name and a block of the program. Out: every operation that is written down in the
+block knows it, as it knows the user's line. `see.program` and `pretty_print` of jaxprs
+show both. Operations that run at once, outside of every transformation, have lines only.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from tetrad._src.api.derivatives import check_callable
 from tetrad._src.api.flat import shortened
 from tetrad._src.control.signature import name_of
+from tetrad._src.core.bind import STATE
 
 
 class named_scope(contextlib.ContextDecorator):
@@ -25,9 +27,11 @@ class named_scope(contextlib.ContextDecorator):
     ...     return jax.nn.relu(w @ x)
     >>> layer(jnp.ones((1, 2)), jnp.ones(2))
     Array([2.], dtype=float32)
+    >>> print(jax.make_jaxpr(layer)(jnp.ones((1, 2)), jnp.ones(2)).eqns[0].source_info.name_stack)
+    layer
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "outside")
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
@@ -37,11 +41,16 @@ class named_scope(contextlib.ContextDecorator):
             )
         self.name = name
 
+    def _recreate_cm(self) -> named_scope:
+        return named_scope(self.name)  # a decorated function may call itself
+
     def __enter__(self) -> named_scope:
+        self.outside = STATE.scopes
+        STATE.scopes = (*STATE.scopes, (self.name, STATE.trace))
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        STATE.scopes = self.outside
 
 
 def named_call(

@@ -167,13 +167,13 @@ class Lowered(Stage):
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program before compilation, in dialect "stablehlo" (default) or "jaxpr".
 
-        With `debug_info` the jaxpr names the source line of every equation.
+        With `debug_info` the source line of every equation and the scopes of
+        `named_scope` around it stand beside it.
         """
         if dialect == "jaxpr":
             closed = len(self._function.entry.consts)
             jaxpr = self._function.entry.op.jaxpr
-            text = jaxpr_text(jaxpr, closed)
-            return text + _lines(jaxpr) if debug_info else text
+            return jaxpr_text(jaxpr, closed, lines=debug_info, scopes=debug_info)
         if dialect in (None, "stablehlo"):
             emitter = importlib.import_module("tetrad._src.hlo.emit")
             text = str(emitter.emit(lift_arrays(self._program)[0]))
@@ -356,9 +356,11 @@ def _other_structure(function: Function, given: Any, in_tree: Any) -> str:
     )
 
 
-def _lines(jaxpr: Jaxpr, mark: str = "#") -> str:
-    """The source line of each equation, as comments behind a text."""
-    found = [
-        f"{mark} {eqn.op.name}: {frames.format_where(eqn.where)}" for eqn in jaxpr.eqns
-    ]
+def _lines(jaxpr: Jaxpr, mark: str) -> str:
+    """The source line and the scopes of each equation, as comments behind a text."""
+    found = []
+    for eqn in jaxpr.eqns:
+        scopes = eqn.source_info.name_stack
+        line = f"{mark} {eqn.op.name}: {frames.format_where(eqn.where)}"
+        found.append(f"{line} [{scopes}]" if scopes else line)
     return "\n" + "\n".join(found) if found else ""

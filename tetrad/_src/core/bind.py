@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class _State(threading.local):
 
     trace: Trace
     where: tuple[Any, int] | None = None
+    scopes: tuple[tuple[str, Trace], ...] = ()  # names, and the trace of each block
 
 
 STATE = _State()
@@ -68,9 +69,13 @@ class Tracer(Value):
 
 
 class Trace:
-    """An interpreter of operations; `parent` is what it calls upon itself."""
+    """An interpreter of operations; `parent` is what it calls upon itself.
+
+    `transformation` is what it does to a program, for the names of operations.
+    """
 
     parent: Trace | None = None
+    transformation: ClassVar[str] = ""
 
     def process(self, op: Any, args: Sequence[Any]) -> Any:
         raise NotImplementedError

@@ -21,6 +21,7 @@ from typing import Any
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE
 from tetrad._src.core.op import Op, Parameters
+from tetrad._src.util import frames
 from tetrad._src.util.memo import memo_on_first
 
 
@@ -71,6 +72,31 @@ class Eqn:
 
     invars = property(lambda self: self.ins)
     outvars = property(lambda self: self.outs)
+
+    @property
+    def source_info(self) -> SourceInfo:
+        return SourceInfo(self.where)
+
+
+class SourceInfo:
+    """Where an equation comes from: the user's line, and the scopes around it."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Any) -> None:
+        self.place = place
+
+    @property
+    def name_stack(self) -> str:
+        """The scopes and transformations around the line: `model/vmap(layer)`."""
+        return frames.name_stack(self.place)
+
+    def __str__(self) -> str:
+        if self.place is None:
+            return ""
+        return (
+            f"{frames.format_where(self.place)} ({frames.line_of(self.place).function})"
+        )
 
 
 class Jaxpr:
@@ -215,9 +241,11 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     env = dict(zip(jaxpr.ins, args))
     last = last_uses(jaxpr)
     outside = STATE.where
+    named = getattr(outside, "names", None)  # scopes around what is replayed
     try:
         for eqn, dead in zip(jaxpr.eqns, last):
-            STATE.where = eqn.where or outside
+            where = frames.within(outside, eqn.where) if named else eqn.where
+            STATE.where = where or outside
             results = eqn.op(*[read(env, v) for v in eqn.ins])
             if eqn.op.multiple:
                 env.update(zip(eqn.outs, results))

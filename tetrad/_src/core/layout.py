@@ -5,6 +5,7 @@
           | Concat Doc*
           | Nest n Doc               line breaks inside indent by n more
           | Group Doc                all breaks inside are spaces, if that fits the line
+          | Note str                 a remark at the end of the line, right of all lines
 
 A group fits if its own text ends within the width; what follows it does not count.
 Nothing here recurses.
@@ -51,6 +52,13 @@ class Group:
         self.doc = doc
 
 
+class Note:
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
 def concat(*parts: Doc) -> Concat:
     return Concat(parts)
 
@@ -84,7 +92,7 @@ def _fits(doc: Doc, room: int) -> bool:
             room -= len(doc.flat)
         elif kind is Concat:
             stack.extend(reversed(doc.parts))
-        else:
+        elif kind is not Note:
             stack.append(doc.doc)
     return room >= 0
 
@@ -92,6 +100,8 @@ def _fits(doc: Doc, room: int) -> bool:
 def render(doc: Doc, width: int = WIDTH) -> str:
     """The text of a document, in lines of `width` where its breaks allow that."""
     out: list[str] = []
+    notes: dict[int, list[str]] = {}
+    line = 0
     column = 0
     stack: list[tuple[Doc, int, bool]] = [(doc, 0, False)]
     while stack:
@@ -107,10 +117,21 @@ def render(doc: Doc, width: int = WIDTH) -> str:
             else:
                 out.append("\n" + " " * indent)
                 column = indent
+                line += 1
         elif kind is Concat:
             stack.extend([(part, indent, flat) for part in reversed(doc.parts)])
+        elif kind is Note:
+            notes.setdefault(line, []).append(doc.text)
         elif kind is Nest:
             stack.append((doc.doc, indent + doc.indent, flat))
         else:
             stack.append((doc.doc, indent, flat or _fits(doc.doc, width - column)))
-    return "".join(out)
+    text = "".join(out)
+    return _with_notes(text.split("\n"), notes) if notes else text
+
+
+def _with_notes(lines: list[str], notes: dict[int, list[str]]) -> str:
+    width = max(map(len, lines))
+    for number, remarks in notes.items():
+        lines[number] = f"{lines[number]:<{width}} # {', '.join(remarks)}"
+    return "\n".join(lines)

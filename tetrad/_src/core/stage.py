@@ -34,7 +34,39 @@ class StageTracer(Tracer):
 
 def where() -> Any:
     """The user line that caused the operation being bound: (code, lasti)."""
-    return STATE.where or frames.user_frame()
+    if STATE.where is not None:
+        return STATE.where
+    place = frames.user_frame()
+    return _named(place) if STATE.scopes and place is not None else place
+
+
+def _named(place: frames.Place) -> frames.Place:
+    """The place with the names of the scopes around it, as far as they are inside of
+    the function that is being staged, and of the transformations between them.
+    """
+    chain: list[Trace] = []
+    trace: Trace | None = STATE.trace
+    while trace is not None:
+        chain.append(trace)
+        if isinstance(trace, Stage):
+            break
+        trace = trace.parent
+    names: list[str] = []
+    passed = 0
+    order = chain[::-1]
+    for name, entered in STATE.scopes:
+        if entered in order:
+            depth = order.index(entered) + 1
+            names += _transformations(order[passed:depth])
+            names.append(name)
+            passed = max(passed, depth)
+    if not names:
+        return place
+    return frames.named(place, (*names, *_transformations(order[passed:])))
+
+
+def _transformations(traces: Sequence[Trace]) -> list[str]:
+    return [frames.Around(t.transformation) for t in traces if t.transformation]
 
 
 class Stage(Trace):
@@ -121,12 +153,15 @@ def restage(
     trace = Stage(base_trace())
     ins = [Var(a) for a in avals]
     outside = STATE.trace
+    line = STATE.where
     STATE.trace = trace
+    STATE.where = line if line is None else (line[0], line[1])  # its scopes are outside
     try:
         outs = fun(*[trace.tracer(v) for v in ins])
         jaxpr, consts = trace.close(ins, outs, name)
     finally:
         STATE.trace = outside
+        STATE.where = line
     if not consts:
         return jaxpr
     literals = {v: Literal(c, v.aval) for v, c in zip(jaxpr.ins, consts)}

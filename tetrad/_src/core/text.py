@@ -33,6 +33,7 @@ from tetrad._src.core.layout import (
     Doc,
     Group,
     Nest,
+    Note,
     concat,
     filled,
     joined,
@@ -51,9 +52,14 @@ def variable_name(index: int) -> str:
 
 
 class Printer:
-    """Names variables across nested jaxprs and lays them out."""
+    """Names variables across nested jaxprs and lays them out.
 
-    def __init__(self) -> None:
+    Notes at the ends of lines say, if asked for, the user's line and the names of scopes.
+    """
+
+    def __init__(self, lines: bool = False, scopes: bool = False) -> None:
+        self.lines = lines
+        self.scopes = scopes
         self.names: dict[Var, str] = {}
         self.count = 0
         self.shared: dict[int, str] = {}  # names of jaxprs, by identity
@@ -87,18 +93,27 @@ class Printer:
         comma = "," if len(jaxpr.outs) == 1 else ""
         body = Nest(4, concat(Break(), joined(Break("; "), eqns)))
         tail = Nest(2, concat(Break(), "in (", Nest(2, outs), f"{comma}) }}"))
-        return Group(
-            concat("{ lambda ", Nest(4, head), "; ", Nest(4, ins), ". let", body, tail)
+        doc = concat(
+            "{ lambda ", Nest(4, head), "; ", Nest(4, ins), ". let", body, tail
         )
+        noted = (self.lines or self.scopes) and len(eqns) > 1
+        return doc if noted else Group(doc)  # each note beside its own equation
 
     def eqn(self, eqn: Eqn) -> Doc:
         outs = filled([self.binder(v) for v in eqn.outs])
         params = self.params(eqn)
         args = filled([self.atom(v) for v in eqn.ins])
         equals = " = " if eqn.outs else ""
-        return concat(
-            Nest(2, outs), f"{equals}{eqn.op.name}", params, " ", Nest(2, args)
-        )
+        name = f"{equals}{eqn.op.name}"
+        return concat(Nest(2, outs), name, self.note(eqn), params, " ", Nest(2, args))
+
+    def note(self, eqn: Eqn) -> Doc:
+        """The line and the scopes of an equation, as far as they are wanted."""
+        info = eqn.source_info
+        line = str(info) if self.lines else ""
+        scope = f"[{info.name_stack}]" if self.scopes and info.name_stack else ""
+        words = " ".join([part for part in (line, scope) if part])
+        return Note(words) if words else ""
 
     def params(self, eqn: Eqn) -> Doc:
         op = eqn.op
@@ -178,12 +193,37 @@ def scalar_text(literal: Literal) -> str:
         return str(literal.val)
 
 
-def jaxpr_text(jaxpr: Jaxpr, consts: int = 0) -> str:
-    """`jaxpr` as text; its first `consts` inputs are what the function closed over."""
+def jaxpr_text(
+    jaxpr: Jaxpr, consts: int = 0, *, lines: bool = False, scopes: bool = False
+) -> str:
+    """`jaxpr` as text; its first `consts` inputs are what the function closed over.
+
+    With `lines` and `scopes` each equation has its user line and its names beside it.
+    """
     if isinstance(jaxpr, OpenJaxpr):
         consts = jaxpr.closed
-    return Printer().whole(jaxpr, consts)
+    return Printer(lines, scopes).whole(jaxpr, consts)
+
+
+def pretty_print(
+    jaxpr: Any,
+    *,
+    source_info: bool = False,
+    name_stack: bool = False,
+    use_color: bool = False,
+) -> str:
+    """A jaxpr as text, if wanted with the user's lines and the names of scopes.
+
+    Without a name of the user's there is no note. Raises NotImplementedError for colours.
+    """
+    if use_color:
+        raise NotImplementedError(
+            "pretty_print(use_color=True) is not available: leave it out"
+        )
+    closed = len(jaxpr.consts)
+    return jaxpr_text(jaxpr.jaxpr, closed, lines=source_info, scopes=name_stack)
 
 
 # What Python shows of a jaxpr, whose class is below this module.
-Jaxpr.__str__ = jaxpr_text  # type: ignore[assignment, method-assign]
+Jaxpr.__str__ = lambda jaxpr: pretty_print(jaxpr)  # type: ignore[assignment, method-assign]
+Jaxpr.pretty_print = pretty_print  # type: ignore[attr-defined]

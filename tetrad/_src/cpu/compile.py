@@ -197,7 +197,7 @@ class Program:
     def text(self, stage: str) -> str:
         """A stage of the compilation: jaxpr, plan, program, loops or llvm."""
         if stage == "jaxpr":
-            return jaxpr_text(simplify(self.jaxpr))
+            return jaxpr_text(simplify(self.jaxpr), lines=True, scopes=True)
         plan = fuse(simplify(self.jaxpr), self.by_value, COSTS)
         if stage == "plan":
             return plan_text(plan)

@@ -105,7 +105,7 @@ class Program:
     def text(self, stage: str) -> str:
         """A stage of the compilation: jaxpr or stablehlo."""
         if stage == "jaxpr":
-            return jaxpr_text(self.jaxpr)
+            return jaxpr_text(self.jaxpr, lines=True, scopes=True)
         if stage == "stablehlo":
             return emit(self.jaxpr, self.donated)
         raise ValueError(

@@ -47,6 +47,8 @@ class JVPTracer(Tracer):
 class JVP(Trace):
     """Computes primals and tangents side by side."""
 
+    transformation = "jvp"
+
     def __init__(self, parent: Trace) -> None:
         self.parent = parent
 
@@ -75,9 +77,9 @@ class JVP(Trace):
                 tangents.append(None)
         parent = self.parent
         outside = STATE.where
-        STATE.trace = parent  # type: ignore[assignment]
         if outside is None:
             STATE.where = where()
+        STATE.trace = parent  # type: ignore[assignment]
         try:
             if not live:
                 return op(*args)

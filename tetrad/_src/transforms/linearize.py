@@ -107,6 +107,8 @@ class LinearTracer(Tracer):
 class Linearize(Trace):
     """Computes primals; writes the equations of their tangents onto a tape."""
 
+    transformation = "jvp"
+
     def __init__(self, parent: Trace) -> None:
         self.parent = parent
         self.tape = Partial(parent)
@@ -125,9 +127,9 @@ class Linearize(Trace):
                 tangents.append(None)
         parent = self.parent
         outside = STATE.where
-        STATE.trace = parent  # type: ignore[assignment]
         if outside is None:
             STATE.where = where()
+        STATE.trace = parent  # type: ignore[assignment]
         try:
             if not live:
                 return op(*args)

@@ -60,6 +60,8 @@ class BatchTracer(Tracer):
 class Batch(Trace):
     """Carries out operations for all lanes of `axis` at once."""
 
+    transformation = "vmap"
+
     def __init__(self, parent: Trace, axis: Axis) -> None:
         self.parent = parent
         self.axis = axis
@@ -78,9 +80,9 @@ class Batch(Trace):
                 axes.append(None)
         parent = self.parent
         outside = STATE.where
-        STATE.trace = parent  # type: ignore[assignment]
         if outside is None:
             STATE.where = where()
+        STATE.trace = parent  # type: ignore[assignment]
         try:
             if op.kind is Kind.CALL and getattr(op, "unstaged", False):
                 # A Python function, which may close over lanes of this very trace.

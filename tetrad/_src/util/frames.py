@@ -28,6 +28,7 @@ import numpy as np
 from tetrad._src.util.config import config
 
 __all__ = [
+    "Around",
     "Location",
     "Marked",
     "Place",
@@ -41,12 +42,15 @@ __all__ = [
     "hide_frames",
     "is_ours",
     "line_of",
+    "name_stack",
+    "named",
     "positions",
     "source_line",
     "trim_traceback",
     "trims_itself",
     "user_frame",
     "warn",
+    "within",
 ]
 
 Place: TypeAlias = tuple[CodeType, int]
@@ -56,11 +60,18 @@ class Marked(tuple[CodeType, int]):
     """A place of which more is known; equal to the place alone.
 
     `backward` says that what is computed belongs to the backward pass of a gradient, and
-    `names` are the scopes that the user put around the line, the outermost first.
+    `names` are the scopes that the user put around the line, the outermost first, with
+    the transformations between them.
     """
 
     backward: bool = False
     names: tuple[str, ...] = ()
+
+
+class Around(str):
+    """The name of a transformation among names: it stands around the next name."""
+
+    __slots__ = ()
 
 
 Params = ParamSpec("Params")
@@ -120,8 +131,46 @@ def backward(place: Place | None) -> Place | None:
         return place
     made = Marked(place)
     made.backward = True
-    made.names = getattr(place, "names", ())
+    names = getattr(place, "names", ())
+    around = [i for i, n in enumerate(names) if type(n) is Around and n == "jvp"]
+    if around:
+        at = around[-1]
+        names = (*names[:at], Around("transpose"), *names[at:])
+    made.names = names
     return made
+
+
+def named(place: Place, names: tuple[str, ...]) -> Marked:
+    """The place, marked with names."""
+    made = Marked(place)
+    made.names = names
+    return made
+
+
+def within(outer: Place | None, inner: Place | None) -> Place | None:
+    """The place `inner` of a function that is called at `outer`, with the names of both."""
+    names = getattr(outer, "names", ())
+    if not names or inner is None:
+        return inner
+    made = named(inner, (*names, *getattr(inner, "names", ())))
+    made.backward = getattr(inner, "backward", False)
+    return made
+
+
+def name_stack(place: Place | None) -> str:
+    """The names of a place in one string: `model/vmap(layer)/relu`.
+
+    >>> name_stack(named((None, 0), ("model", Around("vmap"), "layer", "relu")))
+    'model/vmap(layer)/relu'
+    """
+    words: list[str] = []
+    for name in reversed(getattr(place, "names", ())):
+        if type(name) is Around:
+            inner = words.pop(0) if words else ""
+            words.insert(0, f"{name}({inner})")
+        else:
+            words.insert(0, name)
+    return "/".join(words)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

@@ -7,6 +7,8 @@ is being written.
 
 from __future__ import annotations
 
+import collections
+import functools
 import gc
 import sys
 import types
@@ -75,6 +77,13 @@ def _direct(owner: Any, x: Any, path: str) -> str | None:
         return None
     if isinstance(owner, types.CellType):
         return _closure(owner, path)
+    if isinstance(owner, types.FunctionType):
+        return _default(owner, x, path)
+    if isinstance(owner, types.GeneratorType) and owner.gi_frame is not None:
+        for name, value in owner.gi_frame.f_locals.items():
+            if value is x:
+                return f"the variable `{name}{path}` of the generator `{owner.__qualname__}`"
+        return None
     if _is_plain_object(owner):
         for name in _attribute_names(owner):
             if getattr(owner, name, None) is x:
@@ -100,10 +109,13 @@ def _same_items(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     return len(a) == len(b) and all(a.get(key) is value for key, value in b.items())
 
 
+_BUILTIN = ("builtins", "types", "weakref", "functools", "inspect", "collections")
+
+
 def _is_plain_object(owner: Any) -> bool:
     module = sys.modules.get(type(owner).__module__)
     file = getattr(module, "__file__", None) or ""
-    builtin = type(owner).__module__ in ("builtins", "types", "weakref", "functools")
+    builtin = type(owner).__module__ in _BUILTIN
     return not builtin and not is_ours(file)
 
 
@@ -129,10 +141,32 @@ def _closure(cell: types.CellType, path: str) -> str | None:
     return None
 
 
+def _default(function: types.FunctionType, x: Any, path: str) -> str | None:
+    """The name of a parameter whose default value is in `x`, the tuple of all of them."""
+    if is_ours(function.__code__.co_filename):
+        return None
+    if function.__defaults__ is x:
+        number, _, rest = path[1:].partition("]")
+        code = function.__code__
+        first = code.co_argcount - len(function.__defaults__)
+        path = code.co_varnames[first + int(number)] + rest
+    elif function.__kwdefaults__ is x:
+        name, _, rest = path[2:].partition("']")
+        path = name + rest
+    else:
+        return None
+    return f"the default value of `{path}` of `{function.__qualname__}`"
+
+
 def _step(owner: Any, x: Any) -> str | None:
     """How `owner` is asked for `x`: `[0]` or `['key']`."""
-    if type(owner) in (list, tuple):
+    if isinstance(owner, (list, tuple, collections.deque)):
         return next((f"[{i}]" for i, item in enumerate(owner) if item is x), None)
+    if isinstance(owner, BaseException):
+        return ".args" if owner.args is x else None
+    if isinstance(owner, functools.partial):
+        names = ("args", "keywords", "func")
+        return next((f".{n}" for n in names if getattr(owner, n) is x), None)
     if isinstance(owner, dict):
         key = _key_of(owner, x)
         return None if key is None else f"[{key!r}]"
