@@ -158,6 +158,7 @@ def composed(rng, *arrays):
     return [pool[i] + 0 for i in sorted(set(chosen.tolist()))]
 
 
+@pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
 @pytest.mark.parametrize("seed", range(60))
 def test_memory_that_is_given_away_is_needed_by_nobody(seed):
     shape = [(40, 300), (3, 4), (5, 6, 33)][seed % 3]

@@ -56,6 +56,7 @@ class JaxprCall(Call):
 
     jaxpr: Jaxpr
 
+    applies = True
     aligned = False
     inlined: ClassVar[bool] = False  # may be replaced by its body when it is run
 

@@ -292,21 +292,35 @@ def dce(
     """
     live = {v for v, u in zip(jaxpr.outs, used) if u and type(v) is Var}
     eqns = []
+    same = all(used)
     for eqn in reversed(jaxpr.eqns):
         if not (eqn.op.effects or any(v in live for v in eqn.outs)):
+            same = False
             continue
         if eqn.op.dce is not None:
-            used_outs = tuple([v in live for v in eqn.outs])
-            op, used_ins, *kept = eqn.op.dce(used_outs)
-            outs = [v for v, k in zip(eqn.outs, kept[0] if kept else used_outs) if k]
-            ins = [v for v, u in zip(eqn.ins, used_ins) if u]
-            eqn = Eqn(op, ins, outs, eqn.where)
+            smaller = _without_unused(eqn, live)
+            same = same and smaller is eqn
+            eqn = smaller
         eqns.append(eqn)
         live.update([v for v in eqn.ins if type(v) is Var])
     used_ins = tuple([v in live for v in jaxpr.ins])
+    if same and (keep_ins or all(used_ins)):
+        return jaxpr, used_ins  # so that it is not looked through again
     kept = jaxpr.ins if keep_ins else [v for v, u in zip(jaxpr.ins, used_ins) if u]
     results = [v for v, u in zip(jaxpr.outs, used) if u]
     return Jaxpr(kept, eqns[::-1], results, jaxpr.name), used_ins
+
+
+def _without_unused(eqn: Eqn, live: set[Var]) -> Eqn:
+    """The equation without results that nobody needs, and what only they need."""
+    used_outs = tuple([v in live for v in eqn.outs])
+    op, used_ins, *kept = eqn.op.dce(used_outs)
+    kept_outs = kept[0] if kept else used_outs
+    if op is eqn.op and all(used_ins) and all(kept_outs):
+        return eqn
+    outs = [v for v, k in zip(eqn.outs, kept_outs) if k]
+    ins = [v for v, u in zip(eqn.ins, used_ins) if u]
+    return Eqn(op, ins, outs, eqn.where)
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:

@@ -208,6 +208,7 @@ class Op(metaclass=Primitive):
     # -- facts ---------------------------------------------------------------
     kind: ClassVar[Kind] = Kind.OPAQUE
     flow: ClassVar[Flow | None] = None  # CALL: how the jaxprs are run; None is once
+    applies: ClassVar[bool] = False  # CALL: does what its one jaxpr does to operands
     name: ClassVar[str] = "op"
     multiple: ClassVar[bool] = False  # returns a list
     accepts: ClassVar[str] = "fcuibK"  # aval kinds, for every operand

@@ -56,10 +56,13 @@ from tetrad._src.passes.ir import (
 from tetrad._src.passes.patches import Piece, corner, cut
 from tetrad._src.passes.stencils import slice_start
 from tetrad._src.passes.trees import ROWS, collapses, crosses, tree
+from tetrad._src.passes.unread import drop_unread
 
 STREAMS = 24  # reads and writes of one large kernel
-LONG = 1000.0  # instructions of one kernel
-SMALL = 1 << 16  # elements; smaller kernels may have any number of streams
+LONG = 500.0  # instructions of one kernel: compilers take more than linear time
+FOLDS = 16  # reductions in one kernel: their states are in registers
+SMALL = 1 << 16  # elements; smaller kernels may have more streams
+MOST = 128  # streams of a small kernel
 
 Shape = tuple[int, ...]
 Strides = tuple[int, ...]
@@ -71,7 +74,7 @@ def fuse(jaxpr: Jaxpr, by_value: tuple[bool, ...], machine: Machine) -> Plan:
     inputs = input_nodes(jaxpr.in_avals, by_value)
     placer = _Placer(Graph(jaxpr, inputs, machine), plan, machine)
     plan.outs = placer.run([NEW] * len(jaxpr.outs))
-    plan.steps = join(plan, placer.steps)
+    plan.steps = join(plan, drop_unread(plan, placer.steps))
     return plan
 
 
@@ -255,11 +258,14 @@ class _Placer(FlowPlacer):
             if axes is not None:
                 if kernel.axes is not None and kernel.axes != axes or kernel.ragged:
                     continue
+                if len(kernel.reductions) >= FOLDS:
+                    continue
             elif ragged and kernel.axes is not None:
                 continue
             if kernel.cost + node.weight > LONG:
                 continue
-            if size > SMALL and len(kernel.reads) + len(kernel.writes) >= STREAMS:
+            streams = len(kernel.reads) + len(kernel.writes)
+            if streams >= (STREAMS if size > SMALL else MOST):
                 continue
             if not self.walkable(kernel, space, node, axes, inner):
                 continue

@@ -248,8 +248,8 @@ def allocate(
         slot += 1
     memory.arena_slot = slot
     memory.donors = [None] * len(plan.outs)
-    if len(plan.steps) == 1 and not plan.inputs and type(plan.steps[0]) is Kernel:
-        return memory
+    if len(plan.steps) == 1 and len(plan.avals) == len(plan.outs):
+        return memory  # one kernel that writes the results, of nothing
     lives = Lives(plan)
     shared = _share(plan, lives, memory, preferred)
     if shared or any(scratch.values()):
@@ -299,7 +299,7 @@ def _share(
                 received.add(target)
     groups: dict[int, list[int]] = {}
     for value in range(plan.inputs, len(plan.avals)):
-        if value in plan.parts:
+        if value in plan.parts or lives.first[value] < 0 and value not in output:
             continue
         top = find(value)
         if top in output:

@@ -13,6 +13,7 @@ from typing import Any
 from tetrad._src.core.bind import STATE
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce
 from tetrad._src.core.op import Kind, Op
+from tetrad._src.core.rewrite import inline
 from tetrad._src.core.stage import restage
 from tetrad._src.util.memo import Cache
 
@@ -25,6 +26,7 @@ _improve: Cache = Cache("rewritable operations", limit=8192)
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr that is fused."""
+    jaxpr = inline(jaxpr, _body)
     for _ in range(ROUNDS):
         for eqn in jaxpr.eqns:
             if _improvable(eqn):
@@ -40,6 +42,15 @@ def simplify(jaxpr: Jaxpr) -> Jaxpr:
     if _partly_used(jaxpr):
         jaxpr, _ = dce(jaxpr, (True,) * len(jaxpr.outs))
     return jaxpr
+
+
+def _body(eqn: Eqn) -> Jaxpr | None:
+    """What a call is replaced by; all levels of calls go at once."""
+    op = eqn.op
+    if op.applies and getattr(op, "inlined", False):
+        body: Jaxpr = op.jaxprs()[0]
+        return body
+    return None
 
 
 def _partly_used(jaxpr: Jaxpr) -> bool:

@@ -146,13 +146,26 @@ def transpose_jaxpr(
 def _mixes(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> bool:
     """Whether an equation may compute linear and other results together.
 
-    So do calls inside the body of a checkpoint; they must be taken apart first.
+    So do calls inside the body of a checkpoint; they must be taken apart first. A call
+    all of whose results are linear is transposed as it is, whatever it computes on the
+    way.
     """
-    reached = {v for v, on in zip(jaxpr.ins, linear) if on}
+    return _linear_outs(jaxpr, linear) is None
+
+
+@memo_on_first
+def _linear_outs(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> tuple[bool, ...] | None:
+    """Which outputs depend on the linear inputs; None if some equation mixes."""
+    reached: set[Any] = {v for v, on in zip(jaxpr.ins, linear) if on}
     for eqn in jaxpr.eqns:
-        touched = [v in reached for v in eqn.ins]
-        if any(touched):
-            if eqn.op.split is not None and not all(touched):
-                return True
-            reached.update(eqn.outs)
-    return False
+        touched = tuple([v in reached for v in eqn.ins])
+        if not any(touched):
+            continue
+        if eqn.op.split is not None and not all(touched):
+            if not (eqn.op.applies and getattr(eqn.op, "inlined", False)):
+                return None
+            outs = _linear_outs(eqn.op.jaxprs()[0], touched)
+            if outs is None or not all(outs):
+                return None
+        reached.update(eqn.outs)
+    return tuple([v in reached for v in jaxpr.outs])
