@@ -46,3 +46,16 @@ def test_tasks_are_groups_of_results():
     lanes = schedule.lanes(False)
     call = matvec.build(matvec.Product(0, 10 * lanes + 1, 64, 64, 1, 1), "f32")
     assert call.launches[0].total == 11
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i4", "?", "c8"])
+def test_outer_products_are_elementwise(dtype):
+    a = (RNG.standard_normal((3, 4, 2)) * 3).astype(dtype)
+    b = (RNG.standard_normal((5, 3)) * 3).astype(dtype)
+    dims = contract.DotDimensions((((), ()), ((0,), (1,))))
+    op = contract.DotGeneral(dims)
+    left, right = a[:, :, :, None], b.T[:, None, None, :]
+    want = left & right if dtype == "?" else left * right
+    (got,) = run(op, (a, b))
+    np.testing.assert_allclose(got, want, rtol=1e-2 if dtype == "f2" else 1e-6)
+    assert "dot" not in compiled(op, (a, b)).text("plan")

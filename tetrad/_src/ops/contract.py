@@ -17,9 +17,12 @@ from typing import Any
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op
+from tetrad._src.ops.arithmetic import mul
+from tetrad._src.ops.compare import bitwise_and
 from tetrad._src.ops.convert import canonical, convert_element_type
 from tetrad._src.ops.families import Operand, check_operand
 from tetrad._src.ops.shape import ints, moveaxis, transpose, up
+from tetrad._src.ops.views import broadcast_in_dim
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config, numpy_dtype_promotion
 
@@ -240,6 +243,29 @@ class DotGeneral(Op):
         """ "dot", and the axes of lhs and rhs that are summed over and run together."""
         lc, rc, lb, rb = self.axes()
         return "dot", {"contract": (lc, rc), "batch": (lb, rb)}
+
+    @property
+    def simplify(self) -> Any:  # type: ignore[override]
+        """Without contracting axes there is nothing to sum: elementwise products."""
+        return None if self.axes()[0] else self._outer
+
+    def _outer(self, lhs: Any, rhs: Any) -> Any:
+        _, _, lb, rb = self.axes()
+        left, right = aval_of(lhs), aval_of(rhs)
+        out = self.type(left, right)
+        left_free = _free(left.ndim, (), lb)
+        right_free = _free(right.ndim, (), rb)
+        first = len(lb) + len(left_free)
+        batch = tuple(range(len(lb)))
+        spread = []
+        for x, order, axes in (
+            (lhs, (*lb, *left_free), range(first)),
+            (rhs, (*rb, *right_free), (*batch, *range(first, out.ndim))),
+        ):
+            x = convert_element_type(x, out.dtype)
+            x = transpose(x, order)
+            spread.append(broadcast_in_dim(x, out.shape, tuple(axes)))
+        return bitwise_and(*spread) if out.kind == "b" else mul(*spread)
 
     def hlo(self, emit: Any, lhs: Any, rhs: Any) -> Any:
         lc, rc, lb, rb = self.axes()

@@ -85,6 +85,8 @@ def _improvable(eqn: Eqn) -> bool:
         _improve[key] = how
     if how != PERHAPS:
         return how == ALWAYS
+    if op.kind is Kind.CONTRACT:
+        return True
     for atom in eqn.ins:
         if type(atom) is Literal:
             return True
