@@ -115,16 +115,6 @@ def test_shapes_that_broadcast():
         jax.lax.broadcast_shapes((2,), (3,))
 
 
-@pytest.mark.parametrize(
-    "name, count",
-    [("igamma", 2), ("igammac", 2), ("betainc", 3), ("bessel_i0e", 1),
-     ("bessel_i1e", 1)],
-)  # fmt: skip
-def test_functions_that_are_missing_say_so(name, count):
-    with pytest.raises(NotImplementedError, match=f"lax.{name}.*scipy.special|SciPy"):
-        getattr(jax.lax, name)(*[1.0] * count)
-
-
 def test_rows_have_names_of_their_own():
     names = [str(row) for row in ROWS]
     assert len(set(names)) == len(names)

@@ -15,9 +15,11 @@ from catalogue.numpy_more import ROWS as NUMPY_MORE
 from catalogue.products import ROWS as PRODUCTS
 from catalogue.row import Row
 from catalogue.shapes import ROWS as SHAPES
+from catalogue.special import ROWS as SPECIAL
 
 ROWS: list[Row] = [
     *ELEMENTWISE,
+    *SPECIAL,
     *SHAPES,
     *FOLDS,
     *PRODUCTS,
@@ -31,10 +33,7 @@ ROWS: list[Row] = [
 ]
 
 # Functions of tetrad.lax without a row, and why.
-EXEMPT: dict[str, str] = dict.fromkeys(
-    ["igamma", "igammac", "betainc", "bessel_i0e", "bessel_i1e"],
-    "raises NotImplementedError; see test_functions_that_are_missing_say_so",
-) | {
+EXEMPT: dict[str, str] = {
     "broadcast_shapes": "no operation; see test_shapes_that_broadcast",
     "dtype": "about dtypes",
     "custom_root": "takes functions; see test_control.py",

@@ -85,15 +85,17 @@ from tetrad._src.ops.transcendental import tan as tan
 from tetrad._src.ops.transcendental import tanh as tanh
 
 # Special functions
-from tetrad._src.ops.special import bessel_i0e as bessel_i0e
-from tetrad._src.ops.special import bessel_i1e as bessel_i1e
-from tetrad._src.ops.special import betainc as betainc
+from tetrad._src.lib.special import bessel_i0e as bessel_i0e
+from tetrad._src.lib.special import bessel_i1e as bessel_i1e
+from tetrad._src.lib.special import betainc as betainc
 from tetrad._src.ops.special import digamma as digamma
 from tetrad._src.ops.special import erf as erf
 from tetrad._src.ops.special import erf_inv as erf_inv
 from tetrad._src.ops.special import erfc as erfc
-from tetrad._src.ops.special import igamma as igamma
-from tetrad._src.ops.special import igammac as igammac
+from tetrad._src.lib.special import igamma as igamma
+from tetrad._src.lib.special import igamma_grad_a as igamma_grad_a
+from tetrad._src.lib.special import igammac as igammac
+from tetrad._src.lib.special import random_gamma_grad as random_gamma_grad
 from tetrad._src.ops.special import lgamma as lgamma
 from tetrad._src.ops.special import polygamma as polygamma
 from tetrad._src.ops.special import reduce_precision as reduce_precision
@@ -268,6 +270,12 @@ from tetrad._src.ops.special import Erfc as erfc_p
 from tetrad._src.ops.special import Lgamma as lgamma_p
 from tetrad._src.ops.special import Polygamma as polygamma_p
 from tetrad._src.ops.special import ReducePrecision as reduce_precision_p
+from tetrad._src.lib.special import BesselI0e as bessel_i0e_p
+from tetrad._src.lib.special import BesselI1e as bessel_i1e_p
+from tetrad._src.lib.special import Betainc as regularized_incomplete_beta_p
+from tetrad._src.lib.special import Igamma as igamma_p
+from tetrad._src.lib.special import IgammaGradA as igamma_grad_a_p
+from tetrad._src.lib.special import Igammac as igammac_p
 from tetrad._src.ops.special import Zeta as zeta_p
 from tetrad._src.ops.transcendental import Acos as acos_p
 from tetrad._src.ops.transcendental import Acosh as acosh_p

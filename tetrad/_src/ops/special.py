@@ -234,27 +234,6 @@ zeta = binary(Zeta)
 polygamma = binary(Polygamma)
 
 
-def _missing(name: str, instead: str) -> Any:
-    """A function that says that it is not there yet."""
-
-    def function(*args: Operand) -> Any:
-        raise NotImplementedError(
-            f"lax.{name} is not available. Compute it outside the program with SciPy's"
-            f" special.{instead} on NumPy arrays."
-        )
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Not available yet; use scipy.special.{instead}."
-    return function
-
-
-igamma = _missing("igamma", "gammainc")
-igammac = _missing("igammac", "gammaincc")
-betainc = _missing("betainc", "betainc")
-bessel_i0e = _missing("bessel_i0e", "i0e")
-bessel_i1e = _missing("bessel_i1e", "i1e")
-
-
 # Bits of exponent and mantissa of the floats, by the builder's names.
 _FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 

@@ -14,8 +14,9 @@ from tetrad._src.core.bind import STATE
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.rewrite import inline
-from tetrad._src.core.stage import restage
+from tetrad._src.core.stage import StageTracer, restage
 from tetrad._src.util.memo import Cache
+from tetrad._src.util.config import config
 
 RULES = ("scalar", "restride", "coordinates", "regions", "point", "step", "kernel")
 ROUNDS = 64  # expansions inside expansions
@@ -118,7 +119,12 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr | None:
         env: dict[Any, Any] = dict(zip(jaxpr.ins, args))
 
         def read(atom: Atom) -> Any:
-            return atom.val if type(atom) is Literal else env[atom]
+            if type(atom) is not Literal:
+                return env[atom]
+            if atom.aval.dtype.itemsize < 8 or config.x64:
+                return atom.val
+            # A rule computes in double precision while 64-bit types are off.
+            return StageTracer(STATE.trace, atom)  # type: ignore[arg-type]
 
         outside = STATE.where
         try:

@@ -30,6 +30,7 @@ from tetrad._src.lib.random.arguments import (
 )
 from tetrad._src.lib.random.keys import Key, one_key
 from tetrad._src.lib.random.uniform import unit
+from tetrad._src.lib.special import Wide
 from tetrad._src.numpy import convert
 from tetrad._src.ops import cumulative, random, special
 from tetrad._src.ops import elementwise as ops
@@ -41,10 +42,6 @@ from tetrad._src.util import dtypes
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 I32 = np.dtype(np.int32)
-
-
-def _double(x: Any) -> Any:
-    return convert_element_type(x, F64)
 
 
 def _any(mask: Any) -> Any:
@@ -143,12 +140,20 @@ def _poisson_by_product(key: Any, lam: Any, shape: tuple[int, ...]) -> Any:
     return ops.sub(count, 1)
 
 
+class _PoissonDensity(Wide):
+    """k log λ - λ - log k!, whose terms are λ times larger than it."""
+
+    name = "log_poisson_density"
+
+    def core(self, k: Any, lam: Any) -> Any:
+        terms = ops.sub(ops.mul(k, ops.log(lam)), lam)
+        return ops.sub(terms, special.lgamma(ops.add(k, F64.type(1))))
+
+
 def _poisson_by_rejection(key: Any, lam: Any, shape: tuple[int, ...]) -> Any:
     """For λ >= 10. Source: Hörmann, "The transformed rejection method for generating
-    Poisson random variables", 1993, algorithm PTRS. The density needs double precision:
-    its terms are λ times larger than it.
+    Poisson random variables", 1993, algorithm PTRS.
     """
-    log_lam = ops.log(_double(lam))
     b = ops.add(ops.mul(ops.sqrt(lam), 2.53), 0.931)
     a = ops.add(ops.mul(b, 0.02483), -0.059)
     inverse_alpha = ops.add(ops.div(np.float32(1.1328), ops.sub(b, 3.4)), 1.1239)
@@ -163,10 +168,8 @@ def _poisson_by_rejection(key: Any, lam: Any, shape: tuple[int, ...]) -> Any:
         never = ops.bitwise_and(ops.lt(distance, 0.013), ops.gt(v, distance))
         never = ops.bitwise_or(ops.lt(k, 0.0), never)
         bottom = ops.add(ops.div(a, ops.mul(distance, distance)), b)
-        s = _double(ops.log(ops.div(ops.mul(v, inverse_alpha), bottom)))
-        wide = _double(k)
-        density = ops.sub(ops.mul(wide, log_lam), _double(lam))
-        density = ops.sub(density, special.lgamma(ops.add(wide, F64.type(1))))
+        s = ops.log(ops.div(ops.mul(v, inverse_alpha), bottom))
+        density = _PoissonDensity()(k, lam)
         accept = ops.bitwise_and(ops.bitwise_not(never), ops.le(s, density))
         return k, ops.bitwise_or(at_once, accept)
 
@@ -243,6 +246,29 @@ def _binomial_by_gaps(
     return ops.sub(count, 1.0)
 
 
+class _BinomialDensity(Wide):
+    """The logarithm of the probability of k over that of the mode."""
+
+    name = "log_binomial_density"
+
+    def core(self, k: Any, n: Any, p: Any) -> Any:
+        one = F64.type(1)
+        odds = ops.div(p, ops.sub(one, p))
+        mode = ops.floor(ops.mul(ops.add(n, one), p))
+        above, left = [ops.add(ops.sub(n, m), one) for m in (mode, k)]
+        at_mode = ops.log(ops.div(ops.add(mode, one), ops.mul(odds, above)))
+        at_mode = ops.mul(ops.add(mode, F64.type(0.5)), at_mode)
+        between = ops.mul(ops.add(n, one), ops.log(ops.div(above, left)))
+        at_k = ops.log(ops.div(ops.mul(odds, left), ops.add(k, one)))
+        at_k = ops.mul(ops.add(k, F64.type(0.5)), at_k)
+        total = ops.add(at_mode, ops.add(between, at_k))
+        for count in (mode, ops.sub(n, mode)):
+            total = ops.add(total, log_factorial_rest(count))
+        for count in (k, ops.sub(n, k)):
+            total = ops.sub(total, log_factorial_rest(count))
+        return total
+
+
 # log k! less Stirling's approximation, for k = 0 … 9.
 _STIRLING_REST = tuple(
     [
@@ -253,7 +279,7 @@ _STIRLING_REST = tuple(
 )
 
 
-def _stirling_rest(k: Any) -> Any:
+def log_factorial_rest(k: Any) -> Any:
     """log k! - (log √2π + (k + ½) log(k + 1) - (k + 1)), for float64 k >= 0."""
     next_one = ops.add(k, F64.type(1))
     square = ops.mul(next_one, next_one)
@@ -269,8 +295,7 @@ def _binomial_by_rejection(
     key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any
 ) -> Any:
     """For n·p >= 10 and p <= ½. Source: Hörmann, "The generation of binomial random
-    variates", 1993, algorithm BTRS. The logarithms of ratios near 1 have factors of n,
-    hence double precision.
+    variates", 1993, algorithm BTRS.
     """
     one = dtype.type(1)
     spq = ops.sqrt(ops.mul(ops.mul(n, p), ops.sub(one, p)))
@@ -278,15 +303,7 @@ def _binomial_by_rejection(
     a = ops.add(ops.add(ops.mul(b, 0.0248), -0.0873), ops.mul(p, 0.01))
     c = ops.add(ops.mul(n, p), 0.5)
     v_r = ops.sub(dtype.type(0.92), ops.div(dtype.type(4.2), b))
-    odds = ops.div(p, ops.sub(one, p))
     alpha = ops.mul(ops.add(ops.div(dtype.type(5.1), b), 2.83), spq)
-    mode = _double(ops.floor(ops.mul(ops.add(n, 1.0), p)))
-    many, odds, unity = _double(n), _double(odds), F64.type(1)
-    above = ops.add(ops.sub(many, mode), unity)
-    ratio = ops.div(ops.add(mode, unity), ops.mul(odds, above))
-    at_mode = ops.mul(ops.add(mode, F64.type(0.5)), ops.log(ratio))
-    at_mode = ops.add(at_mode, _stirling_rest(mode))
-    at_mode = ops.add(at_mode, _stirling_rest(ops.sub(many, mode)))
 
     def attempt(u: Any, v: Any) -> Any:
         u = ops.sub(u, 0.5)
@@ -296,15 +313,9 @@ def _binomial_by_rejection(
         at_once = ops.bitwise_and(ops.ge(distance, 0.07), ops.le(v, v_r))
         outside = ops.bitwise_or(ops.lt(k, 0.0), ops.gt(k, n))
         bottom = ops.add(ops.div(a, ops.mul(distance, distance)), b)
-        size = _double(ops.log(ops.div(ops.mul(v, alpha), bottom)))
-        wide = _double(ops.clamp(dtype.type(0), k, n))
-        left = ops.add(ops.sub(many, wide), unity)
-        bound = ops.mul(ops.add(many, unity), ops.log(ops.div(above, left)))
-        ratio = ops.div(ops.mul(odds, left), ops.add(wide, unity))
-        last = ops.mul(ops.add(wide, F64.type(0.5)), ops.log(ratio))
-        bound = ops.add(at_mode, ops.add(bound, last))
-        bound = ops.sub(bound, _stirling_rest(wide))
-        bound = ops.sub(bound, _stirling_rest(ops.sub(many, wide)))
+        size = ops.log(ops.div(ops.mul(v, alpha), bottom))
+        inside = ops.clamp(dtype.type(0), k, n)
+        bound = _BinomialDensity()(inside, n, p)
         accept = ops.bitwise_and(ops.bitwise_not(outside), ops.le(size, bound))
         return k, ops.bitwise_or(at_once, accept)
 

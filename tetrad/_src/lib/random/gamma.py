@@ -34,6 +34,7 @@ from tetrad._src.lib.random.arguments import (
 )
 from tetrad._src.lib.random.keys import Key, one_key
 from tetrad._src.lib.random.uniform import signs, standard_normal, unit
+from tetrad._src.lib.special import LogGammaGrad, RandomGammaGrad
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import random
 from tetrad._src.ops import shape as shape_ops
@@ -127,7 +128,13 @@ class RandomGamma(Op):
         return a
 
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
-        raise NotImplementedError
+        """By implicit reparametrisation: the draw moves as its quantile does."""
+        key, a = primals
+        drawn = self(key, a)
+        if tangents[1] is None:
+            return drawn, None
+        slope = LogGammaGrad() if self.log_space else RandomGammaGrad()
+        return drawn, ops.mul(slope(a, drawn), tangents[1])
 
     def batch(self, axis: Axis, key: Any, a: Any) -> Any:
         return self(key, a)
