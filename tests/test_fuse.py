@@ -4,31 +4,39 @@ Also how plans look for programs whose fusion matters, as text.
 """
 
 import numpy as np
-import pytest
-from compiling import checked, compiled, execute
-from random_programs import one_at_a_time, random_inputs, random_jaxpr
+from compiling import checked, compiled, execute, jaxpr_of
+from generated import strategies
+from generated.properties import property_of
+from generated.scope import Style
+from generated.steps import STRAIGHT
+from support import assert_bits
 
+import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad._src.ops import elementwise as ew
 from tetrad._src.ops import index, reduce, slices
 from tetrad._src.ops import shape as sh
 
+STYLE = Style(flows=False, random=False)
 
-@pytest.mark.parametrize("seed", range(120))
-def test_random_programs(seed):
-    jaxpr = random_jaxpr(seed, 5 + seed % 20)
-    args = random_inputs(jaxpr, seed)
-    by_value = (False, False, seed % 2 == 0, seed % 3 == 0, False)
-    program = checked(jaxpr, by_value)
-    want = one_at_a_time(jaxpr, args)
+
+@property_of(strategies.programs(STYLE, STRAIGHT, x64=False), 40)
+def test_random_programs(program):
+    """Scalars by value or not, outputs that take over operands: the same bits."""
+    f = program.load(jax)
+    numbers = program.numbers(0)
+    jaxpr = jaxpr_of(lambda *xs: list(f(*xs)), numbers)
+    by_value = tuple(n.ndim == 0 and k % 2 == 0 for k, n in enumerate(numbers))
+    compiled = checked(jaxpr, by_value)
     # A matrix product reads views where they are, and BLAS rounds by layout.
-    products = any(eqn.op.name == "dot_general" for eqn in jaxpr.eqns)
-    for takeovers in (None, program.donors):
-        for got, expected in zip(execute(program, args, takeovers), want, strict=True):
-            if products:
-                np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
+    want = program.load(jax, jax.block_until_ready)(*map(jnp.asarray, numbers))
+    for takeovers in (None, compiled.donors):
+        outs = execute(compiled, numbers, takeovers)
+        for got, expected in zip(outs, want, strict=True):
+            if program.exact:
+                assert_bits(got, expected)
             else:
-                np.testing.assert_array_equal(got, expected)
+                np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
 
 
 def plan(fun, *shapes):

@@ -469,6 +469,8 @@ def _sliced(x: Value, index: Index, eager: bool) -> Any:
     shape = x.shape
     if all(type(e) is Span and e.whole(n) for e, n in zip(entries, shape)):
         return x
+    if 0 in shape:
+        _check_axes_have_elements(entries, x, index)
     if dynamic and not any(type(e) is Span and e.size == 0 for e in entries):
         x = _dynamic_slice(x, entries)
     else:
@@ -495,9 +497,10 @@ def _dynamic_slice(x: Value, entries: Sequence[Any]) -> Any:
 
 
 def _static_slice(x: Value, entries: Sequence[Any]) -> Any:
+    """Where an index is not known, another span is empty: any element will do."""
     starts, limits, steps, backwards = [], [], [], []
     for axis, e in enumerate(entries):
-        low = e.low if type(e) is Span else e.at
+        low = e.low if type(e) is Span else e.at if type(e) is Static else 0
         extent = e.extent if type(e) is Span else 1
         starts.append(low)
         limits.append(low + extent)
@@ -597,12 +600,21 @@ def _shape_without(shape: Shape, axes: Sequence[int]) -> Shape:
     return tuple([n for i, n in enumerate(shape) if i not in axes])
 
 
+def _check_axes_have_elements(entries: list[Any], x: Value, index: Index) -> None:
+    if any(n == 0 and type(e) is Dynamic for e, n in zip(entries, x.shape)):
+        raise _picks_nothing(x, index)
+
+
 def _check_reads_nothing(x: Value, together: Shape, index: Index) -> None:
     if 0 not in together:
-        raise IndexError(
-            f"{call(index.name)}: an axis of extent 0 has no element to pick"
-            f" (shape {x.shape})"
-        )
+        raise _picks_nothing(x, index)
+
+
+def _picks_nothing(x: Value, index: Index) -> IndexError:
+    return IndexError(
+        f"{call(index.name)}: an axis of extent 0 has no element to pick"
+        f" (shape {x.shape})"
+    )
 
 
 def _spans_taken(
