@@ -476,7 +476,7 @@ WRONG = [
     (lambda: lax.scan(lambda c, x: (c, x), 1.0, length=-3), ValueError, ">= 0, got -3"),
     (lambda: lax.scan(lambda c, x: (c, x), 1.0, length=2.5), ValueError, "2.5"),
     (lambda: lax.scan(lambda c, x: (c, x), "a", V), TypeError, "init must be an array"),
-    (lambda: lax.scan(lambda c, x: (c, "a"), 1.0, V), TypeError, "returned 'a'"),
+    (lambda: lax.scan(lambda c, x: (c, "a"), 1.0, V), TypeError, "returned a value of type str"),
     (lambda: lax.scan(3, 1.0, V), TypeError, "f must be a function, got 3"),
     (lambda: jax.jit(lambda n: lax.scan(lambda c, x: (c, x), 1.0, length=n))(3),
      TypeError, "fori_loop"),
@@ -496,7 +496,7 @@ WRONG = [
     (lambda: jax.jit(jax.grad(lambda x: lax.while_loop(
         lambda c: c < 9, lambda c: c * x, x)))(2.0), ValueError, "custom_root"),
     (lambda: lax.map(lambda x: x, ()), ValueError, "nothing to map over"),
-    (lambda: lax.map(lambda x: x, V, batch_size=0), ValueError, "positive"),
+    (lambda: lax.map(lambda x: x, V, batch_size=-1), ValueError, "negative"),
     (lambda: lax.map(lambda x: x, (V, XS)), ValueError, "lax.map.*\n.*\n.*\n.*\n.*not 5"),
     (lambda: lax.associative_scan(jnp.add, (V, C)), ValueError, "not 5"),
     (lambda: lax.associative_scan(jnp.add, V, axis=1), ValueError, "axis 1"),

@@ -73,6 +73,7 @@ from tetrad._src.api.transforms import jacrev as jacrev
 from tetrad._src.api.transforms import jvp as jvp
 from tetrad._src.api.transforms import linear_transpose as linear_transpose
 from tetrad._src.api.transforms import linearize as linearize
+from tetrad._src.api.transforms import no_execution as no_execution
 from tetrad._src.api.transforms import remat as remat
 from tetrad._src.api.transforms import value_and_grad as value_and_grad
 from tetrad._src.api.transforms import vjp as vjp
@@ -96,6 +97,7 @@ from tetrad._src.util.config import enable_x64 as enable_x64
 from tetrad._src.util.config import legacy_prng_key as legacy_prng_key
 from tetrad._src.util.config import explain_cache_misses as explain_cache_misses
 from tetrad._src.util.config import log_compiles as log_compiles
+from tetrad._src.util.config import make_user_context as make_user_context
 from tetrad._src.util.config import no_tracing as no_tracing
 from tetrad._src.util.config import numpy_dtype_promotion as numpy_dtype_promotion
 from tetrad._src.util.config import numpy_rank_promotion as numpy_rank_promotion

@@ -60,11 +60,14 @@ from tetrad._src.ops.arithmetic import rsqrt as rsqrt
 from tetrad._src.ops.arithmetic import sign as sign
 from tetrad._src.ops.arithmetic import sqrt as sqrt
 from tetrad._src.ops.arithmetic import square as square
+from tetrad._src.ops.identity import dce_sink as dce_sink
 from tetrad._src.ops.identity import optimization_barrier as optimization_barrier
 from tetrad._src.ops.identity import stop_gradient as stop_gradient
 from tetrad._src.ops.arithmetic import sub as sub
 
 # Exponentials, trigonometry
+from tetrad._src.ops.token import after_all as after_all
+from tetrad._src.ops.token import create_token as create_token
 from tetrad._src.ops.transcendental import acos as acos
 from tetrad._src.ops.transcendental import acosh as acosh
 from tetrad._src.ops.transcendental import asin as asin

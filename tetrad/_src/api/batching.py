@@ -34,6 +34,13 @@ from tetrad._src.util.tables import table
 Fun = Callable[..., Any]
 
 
+_DOC = """Vectorized version of {fun}: maps it over an axis of its arguments.
+
+Original documentation:
+
+{doc}"""
+
+
 def vmap(
     fun: Fun,
     in_axes: int | None | Sequence[Any] | Any = 0,
@@ -93,7 +100,7 @@ def vmap(
         ]
         return flat.out_tree.unflatten(results)
 
-    return wraps_of(fun)(frames.hide_frames(mapped))
+    return wraps_of(fun, doc=_DOC)(frames.hide_frames(mapped))
 
 
 def _check_options(fun: Any, in_axes: Any, out_axes: Any, spmd_axis_name: Any) -> None:

@@ -253,7 +253,7 @@ def value_and_aux(options: Any, out: Any) -> tuple[Any, Any]:
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise TypeError(
             f"{options.caller}(has_aux=True): `{name_of(options.fun)}` must return a"
-            f" pair (value, auxiliary data), got {_kind_of_result(out)}"
+            f" two-element tuple (value, auxiliary data), got {_kind_of_result(out)}"
         )
     return out[0], out[1]
 
@@ -573,8 +573,9 @@ class PullBack:
         leaves, ct_tree = tree.flatten(ct)
         if ct_tree != program.out_tree:
             raise ValueError(
-                "vjp: the cotangent must have the structure of the result of"
-                f" `{name_of(program.fun)}`, {program.out_tree}, got {ct_tree}"
+                "vjp: the cotangent has an unexpected tree structure: it must be that of"
+                f" the result of `{name_of(program.fun)}`, {program.out_tree}, got"
+                f" {ct_tree}"
             )
         given = [
             _cotangent("vjp", program.fun, program.out_tree, i, aval, leaf)

@@ -82,9 +82,9 @@ class FlatFunction:
             place = tree.keystr(path_of_leaf(self.out_tree, index))
             where = f" at result{place}" if place else ""
             raise TypeError(
-                f"{self.what}: `{name_of(self.fun)}` returned {shortened(out)} of type"
-                f" {type(out).__name__}{where}, but results must be arrays, numbers, or"
-                " containers of these"
+                f"{self.what}: `{name_of(self.fun)}` returned a value of type"
+                f" {type(out).__name__}{where}, {shortened(out)}, but results must be"
+                " arrays, numbers, or containers of these"
             ) from None
 
 
@@ -147,7 +147,7 @@ def leaf_aval(x: Any) -> Aval:
             raise TypeError(f"arrays hold numbers, not {x.dtype}")
         if isinstance(x, np.ma.MaskedArray):
             raise ValueError(
-                "masked arrays would lose their mask: pass x.data and x.mask, and choose"
+                "numpy masked arrays are not supported, for they would lose their mask: pass x.data and x.mask, and choose"
                 " with jnp.where"
             )
         return aval_of(x)

@@ -21,10 +21,12 @@ from tetrad._src.api.flat import (
 )
 from tetrad._src.control.signature import argument_numbers, name_of
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Value
+from tetrad._src.core.bind import STATE, Trace, Value, at
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, OpenJaxpr, eval_jaxpr
+from tetrad._src.core.op import Axis
 from tetrad._src.core.stage import stage
 from tetrad._src.core.text import jaxpr_text, pretty_print
+from tetrad._src.transforms.vmap import Batch
 from tetrad._src.util import dtypes, frames, tree
 
 Fun = Callable[..., Any]
@@ -52,7 +54,7 @@ class ShapeDtypeStruct:
         weak_type: bool = False,
     ) -> None:
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must be given, got None")
+            raise ValueError("ShapeDtypeStruct: dtype must be specified, got None")
         self.shape = tuple([int(extent) for extent in shape])
         self.dtype = dtypes.as_dtype(dtype)
         self.sharding = sharding
@@ -68,7 +70,9 @@ class ShapeDtypeStruct:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("a ShapeDtypeStruct without axes has no len()")
+            raise TypeError(
+                "len() of unsized object: this ShapeDtypeStruct has no axes"
+            )
         return self.shape[0]
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
@@ -221,6 +225,14 @@ def typeof(x: Any) -> Aval:
     return leaf_aval(x)
 
 
+def _inside_axes(axes: Iterable[tuple[Any, int]]) -> Trace:
+    """A trace in which axes of these names and sizes are mapped."""
+    trace = STATE.trace
+    for name, size in axes:
+        trace = Batch(trace, Axis(size, name))
+    return trace
+
+
 def make_jaxpr(
     fun: Fun,
     static_argnums: int | Iterable[int] = (),
@@ -232,6 +244,7 @@ def make_jaxpr(
     Args:
       fun: a function of pytrees.
       static_argnums: positional arguments that are not arrays.
+      axis_env: names and sizes of axes that `fun` may refer to, outermost first.
       return_shape: whether to return a pair (jaxpr, shapes and dtypes of the result).
 
     >>> import tetrad as jax
@@ -242,11 +255,6 @@ def make_jaxpr(
         raise TypeError(
             f"make_jaxpr takes a function, got {shortened(fun)} of type"
             f" {type(fun).__name__}. Write make_jaxpr(f)(x), not make_jaxpr(f(x))."
-        )
-    if axis_env:
-        raise NotImplementedError(
-            "make_jaxpr(axis_env=...) is not available: put the function under"
-            " vmap(axis_name=...)"
         )
     given = static_argnums
     numbers = argument_numbers(
@@ -259,7 +267,8 @@ def make_jaxpr(
         leaves, in_tree = tree.flatten((dynamic, kwargs))
         avals = abstract_leaves("make_jaxpr", fun, in_tree, leaves)
         flat = FlatFunction(call, in_tree, "make_jaxpr")
-        jaxpr, consts = stage(flat, avals, name_of(fun))
+        with at(_inside_axes(axis_env or ())):
+            jaxpr, consts = stage(flat, avals, name_of(fun))
         closed = ClosedJaxpr(jaxpr, consts)
         if return_shape:
             structs = [struct_of(a) for a in jaxpr.out_avals]

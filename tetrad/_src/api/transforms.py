@@ -28,7 +28,7 @@ from tetrad._src.control.checkpoint import checkpoint_name as checkpoint_name
 from tetrad._src.control.custom import custom_jvp as custom_jvp
 from tetrad._src.control.custom import custom_vjp as custom_vjp
 from tetrad._src.control.signature import argument_numbers, name_of
-from tetrad._src.core.bind import Tracer, aval_of, at, base_trace
+from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of, at, base_trace
 from tetrad._src.core.jaxpr import eval_jaxpr
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.identity import stop_gradient as stop_gradient
@@ -98,6 +98,33 @@ def ensure_compile_time_eval() -> Iterator[None]:
     12.0
     """
     with at(base_trace()):
+        yield
+
+
+class _Refuses(Trace):
+    """What operations reach where nothing may run."""
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+
+    def process(self, op: Any, args: Sequence[Any]) -> Any:
+        raise RuntimeError(
+            f"`{op.name}` would run here, and the block `with jax.no_execution():` around"
+            " it forbids that. Functions can be traced inside, as by jit(f).trace"
+        )
+
+
+@contextlib.contextmanager
+def no_execution() -> Iterator[None]:
+    """A block in which operations may be traced, but none may run: RuntimeError.
+
+    >>> import tetrad as jax
+    >>> with jax.no_execution():
+    ...     shape = jax.eval_shape(lambda x: x + 1, 2.0)
+    >>> shape.dtype.name
+    'float32'
+    """
+    with at(_Refuses(STATE.trace)):
         yield
 
 

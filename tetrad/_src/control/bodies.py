@@ -148,9 +148,9 @@ def returned(what: str, role: str, fun: Fun, result: Any, index: int, out: Any) 
         place = path_text(tree.structure(result), index)
         where = f" at result{place}" if place else ""
         raise TypeError(
-            f"lax.{what}: {called(fun, role)} returned {shortened(out)} of type"
-            f" {type(out).__name__}{where}, but results must be arrays, numbers, or"
-            " containers of these"
+            f"lax.{what}: {called(fun, role)} returned a value of type"
+            f" {type(out).__name__}{where}, {shortened(out)}, but results must be arrays,"
+            " numbers, or containers of these"
         )
     return out
 

@@ -247,6 +247,8 @@ class CustomOp(Call):
 
     fun: Any
 
+    aligned = False
+
     @property
     def inlined(self) -> bool:
         """Whether it may be replaced by its body, which it has once it is staged."""
@@ -336,9 +338,13 @@ class CustomOp(Call):
         outs = self.over(lanes)(*values)
         return list(outs) if lanes.outs else [Whole(out) for out in outs]
 
-    def batch(self, axis: Axis, *args: Any) -> list[Any]:
-        result: list[Any] = self.over(Lanes(axis, True))(*args)
-        return result
+    def batch(self, axis: Axis, mapped: Mask, *args: Any) -> list[Any]:
+        lanes = Lanes(axis, any(mapped))
+        values: Sequence[Any] = args
+        if lanes.mapped:
+            values = spread_all(axis, args, [0 if m else None for m in mapped])
+        outs = self.over(lanes)(*values)
+        return list(outs) if lanes.outs else [Whole(out) for out in outs]
 
     def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
         """A rule may apply the function to tangents, where it is linear."""

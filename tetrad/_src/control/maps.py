@@ -47,10 +47,10 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     Args:
       f: a function of a pytree.
       xs: a pytree of arrays with leading axes of one length.
-      batch_size: how many elements to take at a time, by `vmap`; the last batch may be
+      batch_size: how many elements to take at a time, by `vmap` (0: one); the last batch may be
         smaller.
 
-    Raises ValueError if the lengths of `xs` differ, or `batch_size` is not positive.
+    Raises ValueError if the lengths of `xs` differ, or `batch_size` is negative.
 
     >>> import tetrad.numpy as jnp
     >>> from tetrad import lax
@@ -69,8 +69,10 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
     if isinstance(batch_size, bool) or not hasattr(batch_size, "__index__"):
         raise TypeError(f"lax.map: batch_size must be an integer, got {batch_size!r}")
     size = batch_size.__index__()
-    if size < 1:
-        raise ValueError(f"lax.map: batch_size must be positive, got {size}")
+    if size < 0:
+        raise ValueError(f"lax.map: batch_size must not be negative, got {size}")
+    if size == 0:
+        return _one_by_one(f, xs)  # type: ignore[no-any-return]
     return _in_batches(f, xs, leaves, in_tree, size)  # type: ignore[no-any-return]
 
 

@@ -30,14 +30,15 @@ def leak_message(tracer: Tracer) -> str:
     """The message about a tracer used too late: who made it, who holds it."""
     holder = holders.holder(tracer) or "a global, an attribute or a list"
     return (
-        f"a traced value {tracer.aval.long_name()} is used after the transformation that"
-        f" made it has ended.{_origin(tracer)} It is held by {holder}.{_ADVICE}"
+        f"Encountered an unexpected tracer: a traced value {tracer.aval.long_name()} is"
+        f" used after the transformation that made it has ended.{_origin(tracer)} It is"
+        f" held by {holder}.{_ADVICE}"
     )
 
 
 _ADVICE = (
     " A traced value stands for something only while its function is traced: return it"
-    " from the function instead of storing it."
+    " from the function instead of storing it in an object or in global state."
 )
 
 
@@ -47,4 +48,4 @@ def _origin(tracer: Tracer) -> str:
         return ""
     function = frames.line_of(made).function
     inside = "" if function == "<module>" else f" in `{function}`"
-    return f" It was made at {frames.format_where(made)}{inside}."
+    return f" It was created on line {frames.format_where(made)}{inside}."

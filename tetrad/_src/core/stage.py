@@ -17,7 +17,7 @@ from tetrad._src.core.bind import STATE, Trace, Tracer, Value, aval_of, base_tra
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.leaks import check_leaks, leak_message
 from tetrad._src.core.op import Op, infer
-from tetrad._src.util import errors, frames
+from tetrad._src.util import dtypes, errors, frames
 from tetrad._src.util.config import config
 
 
@@ -85,7 +85,10 @@ class Stage(Trace):
         if type(x) is StageTracer and x._trace is self:
             return x.variable
         if not isinstance(x, Value) and np.ndim(x) == 0:
-            return Literal(x, aval_of(x))
+            aval = aval_of(x)
+            if type(x) is int:
+                dtypes.check_narrowing(x, aval.dtype, "the Python integer")
+            return Literal(x, aval)
         const = self.consts.get(id(x))
         if const is None:
             if isinstance(x, Tracer):

@@ -32,8 +32,8 @@ def python_kind(x: Any) -> type:
 def dtype_argument(dtype: Any, name: str) -> Any:
     """The dtype that arrays get for a user's `dtype` argument.
 
-    Warns where 64 bits were asked for by name while 64-bit types are off. TypeError if
-    it is no dtype, or not one of numbers.
+    Where 64 bits are asked for by name while 64-bit types are off, it warns, or does as
+    `jax_explicit_x64_dtypes` says. TypeError if it is no dtype, or not one of numbers.
     """
     if type(dtype) is np.dtype and dtype.itemsize < 8:
         found = dtype
@@ -79,12 +79,16 @@ def _warn_if_narrowed(dtype: Any, found: Any, name: str) -> None:
     if config.x64:
         return
     asked = getattr(dtype, "dtype", None) if isinstance(dtype, ScalarType) else dtype
-    if np.dtype(asked) != found:
-        frames.warn(
-            f"{name}: {np.dtype(asked).name} was asked for, but 64-bit types are off:"
-            f' the result is {found.name}. config.update("jax_enable_x64", True) turns'
-            " them on"
-        )
+    if np.dtype(asked) == found or config.jax_explicit_x64_dtypes == "allow":
+        return
+    message = (
+        f"Explicitly requested dtype {np.dtype(asked).name} in {name} while 64-bit types"
+        f' are off: the result is {found.name}. config.update("jax_enable_x64", True)'
+        " turns them on"
+    )
+    if config.jax_explicit_x64_dtypes == "error":
+        raise ValueError(message)
+    frames.warn(message)
 
 
 def float_dtype(name: str, dtype: Any = None) -> Any:

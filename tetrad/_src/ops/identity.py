@@ -6,7 +6,8 @@ from typing import Any
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
-from tetrad._src.core.op import Op, Whole
+from tetrad._src.core.effects import Effect
+from tetrad._src.core.op import Kind, Op, Whole
 from tetrad._src.ops.families import Unary, check_operand
 from tetrad._src.ops.functions import unary
 from tetrad._src.util import tree
@@ -93,6 +94,45 @@ def optimization_barrier(operand: Any) -> Any:
         check_operand(leaf, "optimization_barrier", i) for i, leaf in enumerate(leaves)
     ]
     return treedef.unflatten(OptimizationBarrier()(*leaves) if leaves else [])
+
+
+class Sinks(Effect):
+    """Something is computed although nobody reads it."""
+
+    __slots__ = ()
+    name = "NoDCE"
+
+
+class DceSink(Op):
+    """Nothing, but the operand is computed."""
+
+    name = "dce_sink"
+    kind = Kind.CALL
+    multiple = True
+    aligned = False
+    effects = frozenset((Sinks(),))
+
+    def type(self, x: Aval) -> tuple[Aval, ...]:
+        return ()
+
+    def jvp(self, primals: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        return self(*primals), []
+
+    def batch(self, axis: Any, mapped: Any, x: Any) -> list[Any]:
+        return list(self(x))
+
+    def expand(self, x: Any) -> list[Any]:
+        return []
+
+
+def dce_sink(x: Any) -> None:
+    """Has `x` stay in the jaxpr of a function, although nobody uses it.
+
+    >>> import tetrad as jax
+    >>> jax.make_jaxpr(lambda x: jax.lax.dce_sink(x + 1))(2)
+    { lambda ; a:i32[]. let b:i32[] = add a 1:i32[]; dce_sink b in () }
+    """
+    tree.map(DceSink(), x)
 
 
 copy = unary(Copy)

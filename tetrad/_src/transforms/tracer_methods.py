@@ -310,7 +310,15 @@ METHODS = {
 }
 
 
+def _sharding(x: Tracer) -> NoReturn:
+    raise AttributeError(
+        f"a traced {x.aval.long_name()} has no sharding: where it lies is known when the"
+        " program runs. jax.typeof(x) tells its type."
+    )
+
+
 def install() -> None:
     """Puts the methods on every traced value."""
+    Tracer.sharding = property(_sharding)  # type: ignore[attr-defined]
     for name, method in METHODS.items():
         setattr(Tracer, name, method)

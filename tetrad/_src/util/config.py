@@ -96,6 +96,12 @@ def _one_of(*choices: str | None) -> Callable[[str, Any], str | None]:
     return parse
 
 
+def _pairs(name: str, value: Any) -> Any:
+    if not isinstance(value, tuple):
+        raise ValueError(f"{name} is set by the contexts of make_user_context")
+    return value
+
+
 # --- The table ---------------------------------------------------------------------------
 
 
@@ -130,6 +136,17 @@ _GUARDS: Final = (
 SETTINGS: Final[dict[str, Setting]] = {
     "jax_enable_x64": Setting(
         False, _boolean, "Whether 64-bit types exist.", compiles=True
+    ),
+    "jax_explicit_x64_dtypes": Setting(
+        "warn",
+        _one_of("warn", "error", "allow"),
+        "What happens where a 64-bit dtype is named while 64-bit types are off.",
+    ),
+    "jax_user_contexts": Setting(
+        (),
+        _pairs,
+        "The values of the contexts that `make_user_context` made; set by these.",
+        compiles=True,
     ),
     "jax_numpy_dtype_promotion": Setting(
         "standard",
@@ -293,6 +310,8 @@ class Config(threading.local):
     jax_legacy_prng_key: str
     jax_enable_custom_prng: bool
     jax_softmax_custom_jvp: bool
+    jax_explicit_x64_dtypes: str
+    jax_user_contexts: tuple[tuple[UserContext, Any], ...]
     jax_default_device: Any
     jax_platforms: str | None
     jax_num_cpu_devices: int
@@ -576,3 +595,52 @@ log_compiles: Final = scoped("jax_log_compiles", True)
 explain_cache_misses: Final = scoped("jax_explain_cache_misses", True)
 no_tracing: Final = scoped("jax_no_tracing", True)
 transfer_guard: Final = scoped("jax_transfer_guard")
+
+
+class UserContext:
+    """A value of the user's on which traces and compiled programs depend."""
+
+    __slots__ = ("_default",)
+
+    def __init__(self, default: Any) -> None:
+        self._default = default
+
+    @property
+    def value(self) -> Any:
+        """The value in this thread."""
+        return dict(config.jax_user_contexts).get(self, self._default)
+
+    def __call__(self, value: Any) -> Block:
+        """A `with` block in which the context has another value."""
+        return config.scope("jax_user_contexts", self._changed(config, value))
+
+    def get_global(self) -> Any:
+        """The value for the whole process."""
+        return dict(Config.jax_user_contexts).get(self, self._default)
+
+    def set_global(self, value: Any) -> None:
+        """Sets the value for the whole process."""
+        config.update("jax_user_contexts", self._changed(Config, value))
+
+    def _changed(self, where: Any, value: Any) -> tuple[tuple[UserContext, Any], ...]:
+        pairs = {**dict(where.jax_user_contexts), self: value}
+        return tuple(pairs.items())
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A value of yours on which compiled functions depend: each is traced for each value.
+
+    The values must have a hash. `context.value` reads it, also while a function is traced.
+
+    >>> import tetrad as jax
+    >>> unit = jax.make_user_context("m")
+    >>> @jax.jit
+    ... def size(x):
+    ...     return x * (1000 if unit.value == "mm" else 1)
+    >>> with unit("mm"):
+    ...     print(size(2))
+    2000
+    >>> print(size(2))
+    2
+    """
+    return UserContext(default_value)

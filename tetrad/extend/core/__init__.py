@@ -36,4 +36,5 @@ from tetrad._src.core.jaxpr import Eqn as JaxprEqn
 from tetrad._src.core.jaxpr import Jaxpr as Jaxpr
 from tetrad._src.core.jaxpr import Literal as Literal
 from tetrad._src.core.jaxpr import Var as Var
+from tetrad._src.ops.token import Token as Token
 from tetrad.extend.core import primitives as primitives
