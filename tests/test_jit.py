@@ -309,7 +309,7 @@ MISTAKES = [
     (lambda: jax.jit(lambda x: x)(object()), TypeError, "argument `x`.*object"),
     (lambda: jax.jit(lambda p: p)({"a": [{1}]}), TypeError, r"`p\['a'\]\[0\]`"),
     (lambda: jax.jit(lambda x: x)(np.array(["a"])), TypeError, "no array"),
-    (lambda: jax.jit(lambda x: {1})(1.0), TypeError, "returned .1. of type set"),
+    (lambda: jax.jit(lambda x: {1})(1.0), TypeError, "returned a value of type set"),
     (lambda: jax.jit(lambda x: {"a": {1}})(1.0), TypeError, r"at result\['a'\]"),
     (
         lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]),
