@@ -122,7 +122,7 @@ def test_the_holder_is_named_at_the_end_of_the_trace(leak, transform):
         transform(f)(1.0)
     text = str(caught.value)
     assert f"but {CASES[leak]} still holds it." in text
-    assert "It was made at" in text and "test_leaks.py" in text
+    assert "It was created on line" in text and "test_leaks.py" in text
     assert f"in `{leak.__name__}" in text
     assert "return it from the function" in text
 
