@@ -367,9 +367,13 @@ def test_messages(number):
 def test_leaked_values_name_their_line():
     kept = []
     jax.jit(lambda x: kept.append(x * 2) or x)(1.0)
-    with pytest.raises(jax.errors.UnexpectedTracerError, match="made at .*test_jit"):
+    with pytest.raises(
+        jax.errors.UnexpectedTracerError, match="created on line .*test_jit"
+    ):
         kept[0] + 1
-    with pytest.raises(jax.errors.UnexpectedTracerError, match="made at .*test_jit"):
+    with pytest.raises(
+        jax.errors.UnexpectedTracerError, match="created on line .*test_jit"
+    ):
         jax.jit(lambda x: x + kept[0])(1.0)
 
 
