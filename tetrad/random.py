@@ -47,3 +47,5 @@ from tetrad._src.lib.random.uniform import uniform as uniform
 from tetrad._src.lib.random.continuous import wald as wald
 from tetrad._src.lib.random.continuous import weibull_min as weibull_min
 from tetrad._src.lib.random.keys import wrap_key_data as wrap_key_data
+from tetrad._src.lib.random.vectors import multivariate_normal as multivariate_normal
+from tetrad._src.lib.random.vectors import orthogonal as orthogonal

@@ -51,3 +51,5 @@ from tetrad._src.lib.random.uniform import randint as randint
 from tetrad._src.lib.random.uniform import truncated_normal as truncated_normal
 from tetrad._src.lib.random.uniform import uniform as uniform
 from tetrad._src.lib.random.vectors import ball as ball
+from tetrad._src.lib.random.vectors import multivariate_normal as multivariate_normal
+from tetrad._src.lib.random.vectors import orthogonal as orthogonal
