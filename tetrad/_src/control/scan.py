@@ -34,6 +34,7 @@ from tetrad._src.control.flow import (
     same_types,
     unchanged,
 )
+from tetrad._src.control.residuals import Bodies, with_fewer
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, aval_of
 from tetrad._src.core.jaxpr import Jaxpr, Var, dce, eval_jaxpr
@@ -328,12 +329,17 @@ def _split_loop(scan: Scan, unknown: Mask) -> Split:
     first_x = scan.num_consts + scan.num_carry
 
     # Residuals: consts and xs pass by; everything else is stacked, each value once.
-    outs = parts.known.outs
+    passing = [i < scan.num_consts or i >= first_x for i in known_in]
+    returned = carry.count(False)
     kept = parts.unknown_out.count(False)
+    pair = with_fewer(
+        Bodies(parts.known, parts.unknown, kept, parts.source), passing, returned
+    )
+    outs = pair.known.outs
     stack: dict[Any, int] = {}
     fixed: list[tuple[int, int]] = []  # (operand or ~residual, input of the later body)
     moving: list[tuple[int, int]] = []
-    for j, (atom, source) in enumerate(zip(outs[kept:], parts.source)):
+    for j, (atom, source) in enumerate(zip(outs[kept:], pair.source)):
         origin = None if source is None else known_in[source]
         if origin is not None and origin < scan.num_consts:
             fixed.append((origin, j))
@@ -341,18 +347,15 @@ def _split_loop(scan: Scan, unknown: Mask) -> Split:
             moving.append((origin, j))
         else:
             moving.append((~stack.setdefault(atom, len(stack)), j))
-    known = Jaxpr(parts.known.ins, parts.known.eqns, [*outs[:kept], *stack], body.name)
-    known_op = None
-    if known.outs or known.effects:
-        known_op = scan.like(known, consts.count(False), carry.count(False))
+    known_op = _stacking(scan, mask, pair.known, kept, returned, list(stack))
 
     unknown_in = places(mask, True)
-    numbered = [(i, len(parts.source) + k) for k, i in enumerate(unknown_in)]
+    numbered = [(i, len(pair.source) + k) for k, i in enumerate(unknown_in)]
     leading = fixed + [pair for pair in numbered if pair[0] < scan.num_consts]
     middle = [pair for pair in numbered if scan.num_consts <= pair[0] < first_x]
     trailing = moving + [pair for pair in numbered if pair[0] >= first_x]
     pairs = leading + middle + trailing
-    later = permuted(parts.unknown, tuple([position for _, position in pairs]))
+    later = permuted(pair.later, tuple([position for _, position in pairs]))
     return Split(
         known_op,
         known_in if known_op is not None else (),
@@ -360,6 +363,37 @@ def _split_loop(scan: Scan, unknown: Mask) -> Split:
         tuple([origin for origin, _ in pairs]),
         parts.unknown_out,
     )
+
+
+def _stacking(
+    scan: Scan, unknown: Mask, body: Jaxpr, kept: int, returned: int, stack: list[Any]
+) -> Scan | Inline | None:
+    """The known loop, which gives `kept` results of its body and stacks residuals.
+
+    What it returns of each step anyway is not stacked again.
+    """
+    consts, carry, _ = scan.cut(unknown)
+    ys = {v: returned + n for n, v in enumerate(body.outs[returned:kept])}
+    more = [v for v in stack if v not in ys]
+    outs = [*body.outs[:kept], *more]
+    known = Jaxpr(body.ins, body.eqns, outs, body.name)
+    if not outs and not known.effects:
+        return None
+    op = scan.like(known, consts.count(False), carry.count(False))
+    if len(more) == len(stack):
+        return op
+    ys |= {v: kept + n for n, v in enumerate(more)}
+    picks = [*range(kept), *[ys[v] for v in stack]]
+
+    def fanned(*args: Any) -> list[Any]:
+        results = op(*args)
+        return [results[n] for n in picks]
+
+    fixed = (consts + carry).count(False)
+    avals = [
+        a if n < fixed else a.mapped(scan.length) for n, a in enumerate(body.in_avals)
+    ]
+    return Inline(restage(fanned, avals, body.name))
 
 
 # --------------------------------------------------------------------- transposed loops

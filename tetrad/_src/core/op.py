@@ -218,6 +218,7 @@ class Op(metaclass=Primitive):
     sets_weak: ClassVar[bool] = False  # `type` decides the weak type itself
     consumes: ClassVar[tuple[int, ...]] = ()  # operands that are keys being used up
     commutes: ClassVar[bool] = False
+    cheap: ClassVar[bool] = False  # computing it again beats reading it from memory
     hidden: ClassVar[tuple[str, ...]] = ()  # fields that jaxpr text leaves out
     fixed: ClassVar[dict[str, Any]] = {}  # JAX's parameters that have one value here
     effects: ClassVar[frozenset[Any]] = frozenset()  # see `effects.py`

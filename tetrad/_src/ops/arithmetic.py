@@ -41,6 +41,7 @@ class Add(Binary):
     linear = ((0, 1),)
     signs = (1, 1)
     commutes = True
+    cheap = True
     promote = "add"
 
     def transpose(self, ct: Any, x: Any, y: Any) -> tuple[Any, ...]:
@@ -68,6 +69,7 @@ class Sub(Binary):
 
     accepts = "fcui"
     linear = ((0, 1),)
+    cheap = True
     signs = (1, -1)
     promote = "subtract"
 
@@ -95,6 +97,7 @@ class Neg(Unary):
 
     accepts = "fcui"
     linear = ((0,),)
+    cheap = True
 
     def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
         return (neg(ct),)
@@ -119,6 +122,7 @@ class Mul(Binary):
     accepts = "fcui"
     linear = ((0,), (1,))
     commutes = True
+    cheap = True
     promote = "multiply"
 
     def transpose(self, ct: Any, x: Any, y: Any) -> tuple[Any, ...]:
@@ -220,6 +224,7 @@ class Max(Binary):
 
     accepts = "fcuib"
     commutes = True
+    cheap = True
     promote = "maximum"
 
     def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
@@ -248,6 +253,7 @@ class Min(Binary):
 
     accepts = "fcuib"
     commutes = True
+    cheap = True
     promote = "minimum"
 
     def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
@@ -280,6 +286,7 @@ class Clamp(Elementwise):
     """
 
     accepts = "fcuib"
+    cheap = True
     promote = "clip"
 
     def derivative(self, ans: Any, min: Any, x: Any, max: Any) -> tuple[Any, ...]:
@@ -319,6 +326,7 @@ class Sign(Unary):
     """
 
     accepts = "fcui"
+    cheap = True
 
     def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
         return (None,)
@@ -350,6 +358,7 @@ class Square(Unary):
     """
 
     accepts = "fcui"
+    cheap = True
 
     def derivative(self, ans: Any, x: Any) -> tuple[Any, ...]:
         return (mul(x, 2.0),)
@@ -375,6 +384,10 @@ class IntegerPow(Unary):
     y: int
 
     accepts = "fcui"
+
+    @property
+    def cheap(self) -> bool:  # type: ignore[override]
+        return 0 <= self.y <= 4
 
     def type(self, x: Aval) -> Aval:
         if self.y < 0 and not x.inexact:

@@ -154,6 +154,7 @@ class IsFinite(Elementwise):
     """
 
     accepts = "f"
+    cheap = True
 
     def type(self, x: Aval) -> Aval:
         return Aval(x.shape, BOOL)
@@ -183,6 +184,7 @@ class SelectN(Elementwise):
     """
 
     linear = ((1, 2),)
+    cheap = True
     sets_weak = True
 
     def type(self, which: Aval, on_false: Aval, on_true: Aval) -> Aval:
@@ -283,6 +285,7 @@ class And(Binary):
 
     accepts = "uib"
     commutes = True
+    cheap = True
     promote = "bitwise_and"
     public = "bitwise_and"
 
@@ -308,6 +311,7 @@ class Or(Binary):
 
     accepts = "uib"
     commutes = True
+    cheap = True
     promote = "bitwise_or"
     public = "bitwise_or"
 
@@ -333,6 +337,7 @@ class Xor(Binary):
 
     accepts = "uib"
     commutes = True
+    cheap = True
     promote = "bitwise_xor"
     public = "bitwise_xor"
 
@@ -353,6 +358,7 @@ class Not(Unary):
     """
 
     accepts = "uib"
+    cheap = True
 
     def scalar(self, block: Any, x: Any) -> Any:
         return block.not_(x)

@@ -32,6 +32,7 @@ class ConvertElementType(Elementwise):
 
     accepts = "fcuib"
     linear = ((0,),)
+    cheap = True
     sets_weak = True
 
     def type(self, operand: Aval) -> Aval:
