@@ -16,6 +16,7 @@ from plugin import needs_plugin, on_plugin
 import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
+from tetrad._src.cpu import host
 from tetrad.experimental import io_callback
 
 F32 = jax.ShapeDtypeStruct((), np.float32)
@@ -55,6 +56,14 @@ def plain(f):
     return f
 
 
+@pytest.fixture(params=["here", "apart"])
+def place(request, monkeypatch):
+    """Programs with callbacks run on this thread, or all of them on another one."""
+    if request.param == "apart":
+        monkeypatch.setattr(host.HostRun, "run_here", host.HostRun.run_apart)
+
+
+anyplace = pytest.mark.usefixtures("place")
 everywhere = pytest.mark.parametrize("run", [plain, jax.jit])
 
 
@@ -180,6 +189,7 @@ def test_callbacks_with_effects_are_all_called(seen):
     assert seen.count == 4
 
 
+@anyplace
 def test_scan_while_and_cond_call_in_order(seen):
     def step(c, x):
         jax.debug.callback(seen, x)
@@ -209,6 +219,7 @@ def test_callbacks_in_conditions_and_carries():
     assert jax.jit(lambda x: lax.while_loop(cond, body, x))(0.0) == 5
 
 
+@anyplace
 def test_loops_with_parts(seen):
     def f(xs):
         def step(c, x):
@@ -223,6 +234,7 @@ def test_loops_with_parts(seen):
     np.testing.assert_array_equal(total, 2 * xs.sum(0))
 
 
+@anyplace
 def test_recorded_work_and_callbacks_keep_their_order(seen):
     x = jnp.ones(3)
     for _ in range(3):
@@ -290,6 +302,7 @@ def test_print_refuses_what_it_would_not_print():
 # ------------------------------------------------------------------------------ failures
 
 
+@anyplace
 @everywhere
 def test_the_exception_of_a_callback_comes_out(run):
     class Mine(Exception):
@@ -305,6 +318,7 @@ def test_the_exception_of_a_callback_comes_out(run):
     assert run(lambda x: jax.pure_callback(lambda x: x, TRIPLE, x))(jnp.ones(3))[0] == 1
 
 
+@anyplace
 def test_an_exception_stops_a_loop(seen):
     def callback(i):
         seen(i)
@@ -322,6 +336,7 @@ def test_an_exception_stops_a_loop(seen):
     assert seen.values == [0, 1, 2, 3]
 
 
+@anyplace
 def test_a_callback_may_use_arrays_and_programs():
     later = jnp.arange(1000.0) * 2
 
@@ -338,6 +353,7 @@ def test_a_callback_may_use_arrays_and_programs():
     np.testing.assert_allclose(out, expected, rtol=1e-5)
 
 
+@anyplace
 def test_callbacks_run_on_the_thread_that_calls():
     threads = []
 
@@ -351,6 +367,7 @@ def test_callbacks_run_on_the_thread_that_calls():
     assert threads == [threading.get_ident()]
 
 
+@anyplace
 def test_many_threads_with_callbacks():
     f = jax.jit(lambda x: jax.pure_callback(lambda v: v + 1, TRIPLE, x) * 2)
     results = {}
@@ -674,44 +691,49 @@ def script(text, **options):
     )
 
 
-def test_ctrl_c_in_a_callback_and_between_callbacks():
+def test_ctrl_c_in_callbacks_between_them_and_in_kernels():
     done = script(
         """
         import os, signal, time, threading
+        from tetrad import lax
 
-        def interrupt(after):
-            threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
-
-        @jax.jit
-        def endless(x):
-            def body(c):
-                jax.lax.cond(c == 10, lambda: jax.debug.callback(reached), lambda: None)
-                return c + 1
-            return jax.lax.while_loop(lambda c: c > -1, body, x)
-
-        def reached():
-            interrupt(0.05)
+        def interrupt():
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
 
         def slow():
-            interrupt(0.05)
+            interrupt()
             while True:
                 time.sleep(0.01)
 
-        for f in (lambda: endless(0), jax.jit(lambda: jax.debug.callback(slow))):
+        @jax.jit
+        def waits():
+            jax.debug.callback(slow)
+
+        @jax.jit
+        def loops(x):
+            def body(c):
+                lax.cond(c == 10, lambda: jax.debug.callback(interrupt), lambda: None)
+                return c + 1
+            return lax.while_loop(lambda c: c > -1, body, x)
+
+        @jax.jit
+        def loops_in_a_kernel(x):
+            jax.debug.callback(interrupt, ordered=True)
+            return lax.while_loop(lambda c: c > -1.0, lambda c: c * 1.0, x)
+
+        calls = [waits, lambda: loops(0), lambda: loops_in_a_kernel(jnp.ones(2)[0])]
+        for call in [*calls, *calls]:
             start = time.monotonic()
             try:
-                f()
+                call()
                 print("not interrupted")
             except KeyboardInterrupt:
                 print("interrupted", time.monotonic() - start < 1.5)
         print(jax.jit(lambda x: jax.pure_callback(np.sin, x, x))(0.0))
         """
     )
-    assert done.stdout.split("\n")[:3] == [
-        "interrupted True",
-        "interrupted True",
-        "0.0",
-    ], done
+    assert done.stdout.splitlines() == ["interrupted True"] * 6 + ["0.0"], done
+    assert done.stderr == "", done
 
 
 def test_processes_may_be_forked_in_callbacks_and_after_them():
@@ -768,6 +790,7 @@ def test_programs_compiled_ahead(seen):
     assert "call" in jax.see.program(f)(jnp.ones(2)).text("plan")
 
 
+@anyplace
 def test_donated_arguments(seen):
     @functools.partial(jax.jit, donate_argnums=0)
     def f(x, y):
@@ -784,6 +807,7 @@ def test_donated_arguments(seen):
     assert seen.values == [0, 0, 2, 2, 6, 6]
 
 
+@anyplace
 def test_callbacks_with_threads_that_compute():
     def callback(x):
         results = [None, None]
@@ -803,6 +827,7 @@ def test_callbacks_with_threads_that_compute():
     np.testing.assert_allclose(out, 3 * np.sin(1.0) + 2, rtol=1e-5)
 
 
+@anyplace
 def test_callbacks_that_call_each_other_deeply():
     def depth(n):
         if n == 0:
@@ -813,6 +838,7 @@ def test_callbacks_that_call_each_other_deeply():
     assert depth(8)(0.0) == 8
 
 
+@anyplace
 def test_an_exception_comes_out_of_nested_callbacks():
     inner = jax.jit(lambda x: jax.pure_callback(lambda v: 1 // 0, F32, x))
     outer = jax.jit(lambda x: jax.pure_callback(lambda v: inner(v), F32, x))
@@ -843,6 +869,7 @@ def test_values_that_differ_do_not_compile_again():
     assert len(compiles) == 0
 
 
+@anyplace
 def test_no_memory_is_kept():
     f = jax.jit(lambda x: jax.pure_callback(lambda v: v, x, x * 2) + 1)
     f(jnp.ones(1000))

@@ -18,12 +18,11 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.cpu import compile as compiler
-from tetrad._src.cpu import engine, memory
-from tetrad._src.cpu.host import HostRun
+from tetrad._src.cpu import engine, host, memory
 from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
 from tetrad._src.cpu.pool import native
 from tetrad._src.cpu.runs import Run, Runs
-from tetrad._src.runtime import host
+from tetrad._src.runtime import host as calls
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import dtypes
@@ -88,7 +87,7 @@ class Image:
 
     __slots__ = (
         "header", "fix", "values", "args", "code", "address", "template",
-        "runner", "sizes", "loops",
+        "runner", "sizes", "loops", "extra",
     )  # fmt: skip
 
     def __init__(self, program: Any) -> None:
@@ -113,7 +112,8 @@ class Image:
         header[JOB["CODE"]] = self.code.ctypes.data
         self.header = header.data
         self.address = header.ctypes.data
-        flag = bytes(8)
+        self.extra = 8 * host.EXTRA if program.sites else 0  # words behind the flag
+        flag = bytes(8 + self.extra)
         self.template = header.tobytes() + flag + self.args.tobytes() + bytes(size)
         self.loops = program.loops or bool(program.sites)
 
@@ -125,7 +125,7 @@ class Image:
         block = ctypes.create_string_buffer(self.template, len(self.template))
         address = ctypes.addressof(block)
         flag = 8 * JOB_WORDS
-        args = flag + 8
+        args = flag + 8 + self.extra
         values = args + self.args.nbytes
         struct.pack_into("q", block, 8 * JOB["VALUES"], address + values)
         struct.pack_into("q", block, 8 * JOB["ARGUMENTS"], address + args)
@@ -273,7 +273,8 @@ class CpuBackend:
             block, address, offset = image.instance()
             program.fields.pack_into(block, offset, *pointers, *scalars)
             keep = (block, image, program, buffers, outs, arena)
-            host.prepare(HostRun(address, address + 8 * JOB_WORDS, keep).run)
+            run = host.HostRun(address, address + 8 * JOB_WORDS, program.apart, keep)
+            calls.prepare(run.run)
             return outs
         if inline:
             program.fields.pack_into(image.values, 0, *pointers, *scalars)

@@ -162,6 +162,7 @@ class Program:
         "new_kernels",
         "loops",
         "sites",
+        "apart",
         "image",
         "jaxpr",
         "__weakref__",
@@ -181,6 +182,7 @@ class Program:
     codes: list[Any]
     loops: bool  # may run long, and can be cancelled
     sites: list[Any]  # where it calls Python
+    apart: bool  # has kernels that Ctrl-C cannot reach but through the cancel flag
     new_kernels: int  # machine code that did not exist before
     image: Any  # how the client keeps the program in memory
     jaxpr: Jaxpr
@@ -407,17 +409,17 @@ def _assemble(
     launches = [
         launch for made, _ in lowered.values() for launch in made if launch.total > 0
     ]
-    hosts = [launch for launch in launches if launch.site is not None]
-    program.sites = [launch.site for launch in hosts]
-    launches = [launch for launch in launches if launch.site is None]
+    program.sites = [x.site for x in launches if x.site is not None]
+    program.apart = any([x.flags for x in launches if x.site is None])
     calls = [(launch, at, loops) for launch in launches for at, loops in launch.calls]
     keys = [launch.loops for launch in launches] + [loops for _, _, loops in calls]
+    if program.sites:
+        keys.append(host.TICK)
     found, program.codes, program.new_kernels = _machine_code(keys)
     for (launch, at, _), address in zip(calls, found[len(launches) :]):
         launch.words[at] = address
-    addresses = dict(zip(launches, found))
-    addresses.update(dict.fromkeys(hosts, host.entry_address))
-    writer = JobWriter(plan, memory, lowered, addresses)
+    writer = JobWriter(plan, memory, lowered, dict(zip(launches, found)))
+    writer.tick = found[-1] if program.sites else 0
     work, in_place = writer.program()
     program.args = np.array(writer.words, np.int64)
     program.fix = np.array(writer.fix, np.int64)

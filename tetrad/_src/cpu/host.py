@@ -1,18 +1,24 @@
 """Calls of Python in the middle of a native program.
 
-A step that calls Python is a launch of one function for all of them, whose words are
-the number of a `Site`, then the addresses of operands and results. The program runs on
-a thread of ours that does nothing else (`_Worker`); when it reaches a site it asks the
-thread that started the program, which waits and makes the call. So a callback runs where
-the user's code runs, with its settings and thread-local state, and Ctrl-C ends it as it
-ends any Python code; and the thread of the stream is never held up: a callback may use
-arrays, wait for them, and start other programs.
+A step that calls Python is a launch whose words are the address of the cancel flag, the
+number of a `Site`, then the addresses of operands and results. What it launches,
+`tetrad_host`, calls the function of this run that reaches Python, and stops the program
+unless that says that all is well. (Behind the flag of such a run stand three more words:
+that function, what it answers, and when it was called last.)
 
-An exception, of a callback or Ctrl-C, stops the program through its cancel flag and goes
-on in the thread that started it. Nobody gets to see the results then.
+Callbacks happen on the thread that started the program, where the user's code runs, with
+its settings and thread-local state. Mostly the program itself runs there, too, and in
+each turn of its loops has Python look, now and then, whether Ctrl-C was pressed. Only if
+it has kernels with loops inside of them, which Python cannot interrupt, it runs on
+another thread (`_Worker`), and has the first one make its calls. The thread of the
+stream is never held up: a callback may use arrays, wait for them, and start other
+programs.
 
-Read `Site`, `HostRun.run` (the thread that started the program), then `_enter` and
-`_Worker` (the thread of the program).
+An exception, of a callback or Ctrl-C, stops the program through its flag and goes on in
+the thread that started it. Nobody gets to see the results then.
+
+Read `Site` and `launch`, `HostRun.run`, `_served`, then `HostRun.run_apart` and what
+follows.
 """
 
 from __future__ import annotations
@@ -24,7 +30,7 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,12 +44,71 @@ from tetrad._src.runtime import array as arrays
 from tetrad._src.runtime import host
 from tetrad._src.util import dtypes
 
-CALL_NS = 30_000.0
+CALL_NS = 10_000.0
+EXTRA = 3  # words behind the flag
+LOOK_NS = 20_000_000  # nanoseconds after which Python looks for Ctrl-C
+NEVER = 1 << 62  # a time of the last call that lets nobody look
 PATIENCE = 0.1  # seconds for which a stopped program is waited for
 POLL = 0.05  # seconds after which a thread looks whether the other one still answers
 SPARE = 16  # threads that are kept for later programs
 KEY = np.dtype(np.uint64)
 
+_TEXT = f"""
+declare i32 @clock_gettime(i32, ptr)
+
+define internal void @enter(ptr %flag, ptr %words) nounwind {{
+entry:
+  %p_python = getelementptr i64, ptr %flag, i64 1
+  %python = load ptr, ptr %p_python
+  %p_answer = getelementptr i64, ptr %flag, i64 2
+  store i64 0, ptr %p_answer
+  call void %python(ptr %words)
+  %answer = load volatile i64, ptr %p_answer
+  %failed = icmp eq i64 %answer, 0
+  br i1 %failed, label %stop, label %leave
+stop:
+  store atomic i64 1, ptr %flag seq_cst, align 8
+  br label %leave
+leave:
+  ret void
+}}
+
+define dso_local void @tetrad_host(ptr %args, i64 %lo, i64 %hi) nounwind {{
+entry:
+  %flag = load ptr, ptr %args
+  %words = getelementptr i64, ptr %args, i64 1
+  call void @enter(ptr %flag, ptr %words)
+  ret void
+}}
+
+define dso_local void @tetrad_tick(ptr %args, i64 %lo, i64 %hi) nounwind {{
+entry:
+  %time = alloca [2 x i64]
+  %flag = load ptr, ptr %args
+  %x = call i32 @clock_gettime(i32 0, ptr %time)
+  %seconds = load i64, ptr %time
+  %p_rest = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %p_rest
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  %p_last = getelementptr i64, ptr %flag, i64 3
+  %last = load i64, ptr %p_last
+  %since = sub i64 %now, %last
+  %due = icmp sgt i64 %since, {LOOK_NS}
+  br i1 %due, label %look, label %leave
+look:
+  store i64 %now, ptr %p_last
+  call void @enter(ptr %flag, ptr null)
+  br label %leave
+leave:
+  ret void
+}}
+"""
+_SYMBOLS = ("tetrad_host", "tetrad_tick")
+CALL = (_TEXT, "tetrad_host", _SYMBOLS)  # what a step launches
+TICK = (_TEXT, "tetrad_tick", _SYMBOLS)  # what each turn of a loop launches
+
+_reach_python = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 _numbers = itertools.count(1)
 _sites: weakref.WeakValueDictionary[int, Site] = weakref.WeakValueDictionary()
 
@@ -76,6 +141,10 @@ class Site:
             ctypes.memmove(address, result.ctypes.data, aval.nbytes)
 
 
+def _site_at(words: int) -> Site:
+    return _sites[ctypes.c_int64.from_address(words).value]
+
+
 def _view(address: int, aval: Aval) -> np.ndarray[Any, Any]:
     """What lies at an address, until the program goes on."""
     block: Any = (ctypes.c_uint8 * aval.nbytes).from_address(address)
@@ -88,13 +157,15 @@ def launch(step: Call) -> Launch:
     """The launch of a step that calls Python; the program keeps its `site` alive."""
     made = Launch()
     made.site = Site(step.parameters["op"], step.in_avals, step.out_avals)
-    made.words.append(made.site.number)
+    made.flags.append(0)
+    made.words.extend((0, made.site.number))
     for read in step.reads:
         made.pointer(VALUE, read.value, read.offset * read.dtype.itemsize)
     for value in step.values:
         made.pointer(VALUE, value, 0)
     made.total = made.chunk = 1
     made.work = CALL_NS
+    made.loops = CALL
     return made
 
 
@@ -102,33 +173,83 @@ def launch(step: Call) -> Launch:
 
 
 class HostRun:
-    """One run of a program, between the thread that started it and a worker."""
+    """One run of a program; `flag` is the address of its cancel flag.
+
+    `apart` says that the program has kernels with loops inside of them.
+    """
 
     __slots__ = (
-        "address", "flag", "keep", "asked", "answers", "stopped", "finished", "status",
+        "address", "flag", "keep", "apart", "error", "ended",
+        "asked", "answers", "stopped", "status",
     )  # fmt: skip
 
-    def __init__(self, address: int, flag: int, keep: Any) -> None:
+    def __init__(self, address: int, flag: int, apart: bool, keep: Any) -> None:
         self.address = address
         self.flag = flag
+        self.apart = apart
         self.keep = keep  # the memory that the program works on
-        self.asked: queue.SimpleQueue[tuple[Site, int] | None] = queue.SimpleQueue()
-        self.answers: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self.error: BaseException | None = None
+        self.ended = False
         self.stopped = False
-        self.finished = False
         self.status: int = Status.PENDING
 
     def run(self) -> None:
-        """Runs the program to its end; makes its calls on this thread."""
+        """Runs the program to its end; raises what a callback raised."""
+        if self.apart:
+            self.run_apart()
+        else:
+            self.run_here()
+        if self.status != Status.DONE:
+            raise RuntimeError(
+                "a program with callbacks ended because Python could not be called; what"
+                " it said about that is on the standard error stream"
+            )
+
+    def prepare(self, python: Any, last: int) -> None:
+        """Writes the words behind the flag."""
+        words = (ctypes.c_int64 * (1 + EXTRA)).from_address(self.flag)
+        words[1] = ctypes.cast(python, ctypes.c_void_p).value or 0
+        words[3] = last
+
+    def well(self) -> None:
+        """Tells the program, which waits, to go on."""
+        ctypes.c_int64.from_address(self.flag + 16).value = 1
+
+    def end(self) -> None:
+        word = ctypes.c_int64.from_address(self.address + 8 * JOB["STATUS"])
+        self.status = word.value
+        self.ended = True
+
+    def run_here(self) -> None:
+        """Runs the program on this thread."""
+        server = _served(self)
+        next(server)
+        python = _reach_python(server.send)
+        self.prepare(python, time.time_ns())
+        try:
+            native().run_blocking(self.address)
+        finally:
+            self.end()
+            server.close()
+            error, self.error = self.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # which refers to this frame
+
+    # ------------------------------------------------------------- on another thread
+
+    def run_apart(self) -> None:
+        """Has another thread run the program; makes its calls on this one."""
+        self.asked: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self.answers: queue.SimpleQueue[None] = queue.SimpleQueue()
         process = os.getpid()
+        self.prepare(_enter, NEVER)
         _give(self)
         try:
-            while True:
-                request = self.asked.get()
-                if request is None:
-                    break
-                site, words = request
-                site.call(words)
+            while (words := self.asked.get()) is not None:
+                _site_at(words).call(words)
                 if os.getpid() != process:
                     raise RuntimeError(
                         "a callback forked, and the new process went on with the"
@@ -140,22 +261,41 @@ class HostRun:
             if os.getpid() == process:
                 self.stop()
             raise
-        if self.status != Status.DONE:
-            raise RuntimeError(f"a program with callbacks ended with {self.status}")
 
     def stop(self) -> None:
         """Stops the program, and waits a little for it: it may be in a long kernel."""
+        self.stopped = True
         memory = self.keep
         if memory is not None:  # the flag is part of it
             ctypes.c_int64.from_address(self.flag).value = 1
-        self.stopped = True
         self.answers.put(None)
         end = time.monotonic() + PATIENCE
-        while not self.finished and time.monotonic() < end:
+        while not self.ended and time.monotonic() < end:
             try:
                 self.asked.get(timeout=POLL / 10)
             except queue.Empty:
                 continue
+
+
+def _served(run: HostRun) -> Generator[None, int, None]:
+    """What the program resumes to have a call made: it sends the address of words, or 0
+    to have Python look for Ctrl-C, which comes up here.
+
+    A generator, since there is no moment between the program and its `try` at which an
+    exception could come up and be lost.
+    """
+    while True:
+        try:
+            words = yield
+            while True:
+                if words:
+                    _site_at(words).call(words)
+                run.well()
+                words = yield
+        except BaseException as error:
+            if run.ended:
+                return
+            run.error = error
 
 
 # ------------------------------------------------------------ the thread of the program
@@ -180,9 +320,7 @@ class _Worker:
             _current.run = run
             run_blocking(run.address)
             _current.run = None
-            word = ctypes.c_int64.from_address(run.address + 8 * JOB["STATUS"])
-            run.status = word.value
-            run.finished = True
+            run.end()
             run.keep = None
             asked, run = run.asked, None
             if len(_idle) >= SPARE:
@@ -209,24 +347,24 @@ def _give(run: HostRun) -> None:
     worker.inbox.put(run)
 
 
-def _enter(words: int, low: int, high: int) -> None:
-    """What the program calls: has the thread that started it make the call."""
+def _ask(words: int) -> None:
+    """Has the thread that started the program make a call."""
     run = _current.run
     if run is None or run.stopped:
         return
-    number = ctypes.c_int64.from_address(words).value
-    run.asked.put((_sites[number], words))
+    run.asked.put(words)
     while True:
         try:
             run.answers.get(timeout=POLL)
-            return
+            break
         except queue.Empty:
             if run.stopped:
-                return
+                break
+    if not run.stopped:
+        run.well()
 
 
-_entry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(_enter)
-entry_address: int = ctypes.cast(_entry, ctypes.c_void_p).value or 0
+_enter: Callable[[int], None] = _reach_python(_ask)
 
 
 def _after_fork_in_child() -> None:

@@ -61,6 +61,7 @@ class JobWriter:
         self.code: list[int] = []
         self.flags: list[int] = []  # words that point to the cancel flag
         self.zero = -1  # a word that is 0
+        self.tick = 0  # what each turn of a loop launches, if the program calls Python
         self.spare = -1  # a word for a moment
         self.depth = 0  # of loops
         self.moves: dict[Loop, list[tuple[int, int]]] = {}  # words and bytes a turn
@@ -225,6 +226,10 @@ class JobWriter:
         for pair in self.swapped:
             if pair.swap.loop is loop:
                 self.exchange(pair)
+        if self.tick:
+            flag = self.word()
+            self.flags.append(flag)
+            self.emit(Opcode.LAUNCH, self.tick, flag, 1, 1)
         return work + TURN_NS
 
     # Buffers that change places
