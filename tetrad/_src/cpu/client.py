@@ -273,8 +273,8 @@ class CpuBackend:
             block, address, offset = image.instance()
             program.fields.pack_into(block, offset, *pointers, *scalars)
             keep = (block, image, program, buffers, outs, arena)
-            run = host.HostRun(address, address + 8 * JOB_WORDS, program.apart, keep)
-            calls.prepare(run.run)
+            flag = address + 8 * JOB_WORDS
+            calls.prepare(host.HostRun(address, flag, program.apart, keep).run)
             return outs
         if inline:
             program.fields.pack_into(image.values, 0, *pointers, *scalars)
