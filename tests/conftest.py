@@ -20,6 +20,18 @@ def pytest_collection_modifyitems(items):
             )
 
 
+@pytest.fixture(autouse=True)
+def repeated_keys(request):
+    """Tests of the samplers themselves may draw from one key again and again."""
+    import tetrad as jax
+
+    if "random" not in request.module.__name__:
+        yield
+        return
+    with jax.key_check("off"):
+        yield
+
+
 @pytest.fixture
 def ledger_balance():
     """Fails the test if it leaves arrays behind on the first CPU device."""

@@ -52,8 +52,9 @@ def test_a_loop_that_splits_draws_anew_and_repeats_on_a_second_run():
     assert draws(8, 6, split=True) != first
 
 
-def test_a_loop_that_forgets_to_split_draws_the_same():
-    assert len(set(draws(7, 6, split=False))) == 1
+def test_a_loop_that_forgets_to_split_draws_the_same_and_is_told():
+    with pytest.warns(jax.errors.KeyReuseWarning, match="`key` is used twice"):
+        assert len(set(draws(7, 6, split=False))) == 1
 
 
 @pytest.mark.parametrize("tidy", ["nothing", "del", "clear_caches"])

@@ -8,6 +8,7 @@ from tetrad._src.util.errors import JaxprTypeError as JaxprTypeError
 from tetrad._src.util.errors import JaxRuntimeError as JaxRuntimeError
 from tetrad._src.util.errors import JAXTypeError as JAXTypeError
 from tetrad._src.util.errors import KeyReuseError as KeyReuseError
+from tetrad._src.util.errors import KeyReuseWarning as KeyReuseWarning
 from tetrad._src.util.errors import (
     NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "JaxRuntimeError",
     "JaxprTypeError",
     "KeyReuseError",
+    "KeyReuseWarning",
     "NonConcreteBooleanIndexError",
     "NonFiniteError",
     "OutOfMemoryError",

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.api import devices, plugins
+from tetrad._src.control import key_reports
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer
 from tetrad._src.numpy import convert, methods, text
+from tetrad._src.ops import keys
 from tetrad._src.runtime import device, lazy, nonfinite
 from tetrad._src.runtime.array import Array
 from tetrad._src.transforms import tracer_methods
@@ -44,6 +46,7 @@ def install() -> None:
     nonfinite.install()
     convert.install(_device_array, _move)
     methods.install()
+    keys.listeners.append(key_reports.report)
     Array.__repr__ = _array_text  # type: ignore[method-assign]
     Array.__str__ = _elements_text  # type: ignore[method-assign]
     Config.update = frames.hide_frames(Config.update)  # type: ignore[method-assign]

@@ -85,7 +85,7 @@ def vmap(
         axis = Axis(size, axis_name)
         flat = FlatFunction(fun, in_tree, "vmap")
         try:
-            outs, out_at = vmap_flat(flat, axis, values, axes)
+            outs, out_at = vmap_flat(flat, axis, values, axes, watched=True)
         except (errors.ShapeError, IndexError) as error:
             if not hasattr(error, "__notes__"):
                 error.add_note(

@@ -118,6 +118,8 @@ class JitFunction(TracedFunction):
                 entry = self._fast.get(key)
                 if entry is not None:
                     outs = trace.process(entry.program, entry.operands(args))
+                    if entry.keys is not None:
+                        entry.keys.tell(entry.op, (*entry.consts, *args), outs)
                     return outs[0] if entry.single else entry.out_tree.unflatten(outs)
             return self._slow(args, kwargs)
         except BaseException as error:
@@ -148,6 +150,8 @@ class JitFunction(TracedFunction):
         if entry is None:
             return self._slow(args, {}, key)
         outs = STATE.trace.process(entry.program, entry.operands(leaves))
+        if entry.keys is not None:
+            entry.keys.tell(entry.op, (*entry.consts, *leaves), outs)
         return outs[0] if entry.single else entry.out_tree.unflatten(outs)
 
     # -- the whole way --------------------------------------------------------------

@@ -20,6 +20,7 @@ from typing import Any
 from tetrad._src.api.arguments import ArgumentRules, Static
 from tetrad._src.api.flat import FlatFunction, as_value, leaf_aval, shortened
 from tetrad._src.api.inspect import ShapeDtypeStruct, abstract
+from tetrad._src.control import keys
 from tetrad._src.control.call import JaxprCall
 from tetrad._src.control.custom_ops import check_forward
 from tetrad._src.control.signature import name_of, parameter_names
@@ -100,7 +101,7 @@ class TracedFunction:
         with at(base_trace()):
             held = tuple([as_value(c, self.what) for c in consts])
         op = self._operation(jaxpr, len(held), call)
-        return Entry(op, held, flat.out_tree)
+        return Entry(op, held, flat.out_tree, keys.check(jaxpr))
 
     def _tell(self, reason: str) -> None:
         """Tells hooks and the log why the function is traced."""
@@ -326,13 +327,20 @@ class Entry:
 
     `program` is the operation outside of every transformation; it takes the operands
     `kept` of all (consts and leaves), or all if that is None. `warning` is told when it
-    is used so for the first time.
+    is used so for the first time. `keys` says what it does with random keys, if anything.
     """
 
-    __slots__ = ("op", "consts", "out_tree", "single", "program", "kept", "warning")
+    __slots__ = ("op", "consts", "out_tree", "single", "program", "kept", "warning", "keys")
 
-    def __init__(self, op: JaxprCall, consts: tuple[Any, ...], out_tree: Any) -> None:
+    def __init__(
+        self,
+        op: JaxprCall,
+        consts: tuple[Any, ...],
+        out_tree: Any,
+        uses: keys.Summary | None,
+    ) -> None:
         self.op = op
+        self.keys = uses
         self.consts = consts
         self.out_tree = out_tree
         self.program: Any = op

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from tetrad._src.control import keys
 from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import STATE
 from tetrad._src.core.jaxpr import Jaxpr, Var, dce, eval_jaxpr
 from tetrad._src.core.op import Axis, Linear, Split, Whole
 from tetrad._src.ops.families import Call
@@ -59,6 +61,16 @@ class JaxprCall(Call):
     applies = True
     aligned = False
     inlined: ClassVar[bool] = False  # may be replaced by its body when it is run
+    repeats: ClassVar[bool] = False  # computes again what has been computed already
+
+    def __call__(self, *args: Any) -> Any:
+        trace = STATE.trace
+        if self.repeats:  # what it draws has been drawn before
+            with keys.unchecked():
+                return trace.process(self, args)
+        outs = trace.process(self, args)
+        keys.called(trace, self, args, outs)
+        return outs
 
     @property
     def effects(self) -> frozenset[Any]:

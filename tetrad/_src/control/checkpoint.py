@@ -47,6 +47,11 @@ class Remat(JaxprCall):
     name = "remat2"
 
     @property
+    def repeats(self) -> bool:
+        """Whether it computes again what has been computed already."""
+        return self.differentiated
+
+    @property
     def inlined(self) -> bool:
         """Whether it may be replaced by its body: not if that could undo it."""
         return not (self.prevent_cse and self.differentiated)

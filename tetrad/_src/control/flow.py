@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from tetrad._src.control import keys
 from tetrad._src.control.call import Mask, axis_names
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Value
+from tetrad._src.core.bind import STATE, Value
 from tetrad._src.core.jaxpr import Jaxpr, Var
 from tetrad._src.core.op import Flow
 from tetrad._src.ops.families import Call
@@ -27,6 +28,12 @@ class FlowOp(Call):
 
     aligned = False
     flow: ClassVar[Flow | None]
+
+    def __call__(self, *args: Any) -> Any:
+        trace = STATE.trace
+        outs = trace.process(self, args)
+        keys.called(trace, self, args, outs)
+        return outs
 
     @property
     def effects(self) -> frozenset[Any]:

@@ -183,6 +183,7 @@ class WholeLoop(JaxprCall):
 
     name = "while_again"
     inlined = True
+    repeats = True
     split = None  # type: ignore[assignment]  # all of it belongs to the tangents
 
     def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:

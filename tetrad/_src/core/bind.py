@@ -12,7 +12,7 @@ operators and methods are filled in by the `numpy` layer through a table.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,21 +64,31 @@ class Value:
 class Tracer(Value):
     """A value that stands for one in a transformation."""
 
-    __slots__ = ("_trace", "aval", "origin", "__weakref__")
+    __slots__ = ("_trace", "aval", "origin", "note", "__weakref__")
     _trace: Trace
 
 
 class Trace:
     """An interpreter of operations; `parent` is what it calls upon itself.
 
-    `transformation` is what it does to a program, for the names of operations.
+    `transformation` is what it does to a program, for the names of operations. `eager`
+    says that it carries operations out, `stages` that it writes them down. `lanes` is
+    how many lanes of a user's `vmap` it runs.
     """
 
     parent: Trace | None = None
     transformation: ClassVar[str] = ""
+    eager: ClassVar[bool] = False
+    stages: ClassVar[bool] = False
+    lanes: int = 0
+    inside: Set[Any] = frozenset()  # variables of keys that were made in these lanes
 
     def process(self, op: Any, args: Sequence[Any]) -> Any:
         raise NotImplementedError
+
+    def origin(self, x: Any) -> tuple[Any, Sequence[Any]] | None:
+        """The operation and operands that `x` is the one result of, as far as known."""
+        return None
 
     def __enter__(self) -> Trace:
         STATE.trace = self

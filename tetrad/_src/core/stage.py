@@ -72,6 +72,8 @@ def _transformations(traces: Sequence[Trace]) -> list[str]:
 class Stage(Trace):
     """Writes equations down."""
 
+    stages = True
+
     def __init__(self, parent: Trace) -> None:
         self.parent = parent
         self.eqns: list[Eqn] = []

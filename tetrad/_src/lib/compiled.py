@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tetrad._src.control.call import Jit
-from tetrad._src.core.bind import aval_of
+from tetrad._src.control.keys import Draws, Routine, summary_of
+from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.stage import stage
+from tetrad._src.ops.keys import drawn
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import Cache
 
@@ -21,19 +23,32 @@ from tetrad._src.util.memo import Cache
 def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A call of the jaxpr of `fun`, which closes over no array and returns one."""
     operations = Cache(f"traces of {fun.__name__}", limit=4096)
+    name = Routine(fun.__name__)
+
+    def made(avals: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        jaxpr, consts = stage(lambda *xs: [fun(*xs, **options)], avals, name)
+        if consts:
+            raise AssertionError(f"{fun.__name__} closes over arrays")
+        uses = summary_of(jaxpr) if config.key_check != "off" else None
+        draws = type(uses) is Draws and len(uses.sinks) == 1
+        return Jit(jaxpr, ()), uses, uses.sinks[0].position if draws else -1
 
     @functools.wraps(fun)
     def call(*args: Any, **options: Any) -> Any:
-        avals = tuple([aval_of(x) for x in args])
+        avals = tuple([x.aval if isinstance(x, Value) else aval_of(x) for x in args])
         key = (config.key, avals, *options.items())
-        op = operations.get(key)
-        if op is None:
-            jaxpr, consts = stage(
-                lambda *xs: [fun(*xs, **options)], avals, fun.__name__
-            )
-            if consts:
-                raise AssertionError(f"{fun.__name__} closes over arrays")
-            op = operations.setdefault(key, Jit(jaxpr, ()))
-        return op(*args)[0]
+        found = operations.get(key)
+        if found is None:
+            found = operations.setdefault(key, made(avals, options))
+        op, uses, drawn_from = found
+        trace = STATE.trace
+        if not trace.eager:
+            return op(*args)[0]
+        outs = trace.process(op, args)
+        if drawn_from >= 0:
+            drawn(args[drawn_from], outs[0], op)
+        elif uses is not None:
+            uses.tell(op, args, outs)
+        return outs[0]
 
     return call

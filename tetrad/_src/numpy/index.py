@@ -25,6 +25,7 @@ from tetrad._src.numpy.convert import from_host
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import broadcast_shapes, call
+from tetrad._src.ops import keys
 from tetrad._src.util import errors, frames, source
 from tetrad._src.util.memo import Cache
 
@@ -351,10 +352,13 @@ def getitem(x: Any, idx: Any) -> Any:
             if plan is None:
                 plan = _plan_first_axis(x.aval)
             if plan and -plan[3] <= idx < plan[3]:
-                window, squeezed, zeros, n = plan
+                window, squeezed, zeros, n, keyed = plan
                 process = STATE.trace.process
                 start = idx + n if idx < 0 else idx
-                return process(squeezed, (process(window, (x, start, *zeros)),))
+                out = process(squeezed, (process(window, (x, start, *zeros)),))
+                if keyed:
+                    keys.picked(x, start, out)
+                return out
         found = signature(idx, x.aval.shape, eager)
         if found is None:
             lifted = bool_axes(x, idx)
@@ -369,7 +373,10 @@ def getitem(x: Any, idx: Any) -> Any:
             put_operands(index, operands, eager)
             return read(x, index, None, None, eager)
 
-        return _reads.run((x.aval, eager, key), compute, (x, *operands))
+        out = _reads.run((x.aval, eager, key), compute, (x, *operands))
+        if eager and getattr(x, "note", None) is not None:
+            keys.note_of(out)  # now: it is not known any more when the work is done
+        return out
     except Exception as error:
         frames.trim_traceback(error)
         raise
@@ -380,7 +387,8 @@ def _plan_first_axis(aval: Any) -> Any:
         return None
     sizes = (1, *aval.shape[1:])
     zeros = (0,) * (aval.ndim - 1)
-    plan = lax.DynamicSlice(sizes), lax.Squeeze((0,)), zeros, aval.shape[0]
+    keyed = keys.may_hold(aval)
+    plan = lax.DynamicSlice(sizes), lax.Squeeze((0,)), zeros, aval.shape[0], keyed
     _first_axis[aval] = plan
     return plan
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import aval_of
+from tetrad._src.core.bind import STATE, Trace, aval_of
 from tetrad._src.core.op import Axis, Op
 from tetrad._src.ops.axes import check_shape
 from tetrad._src.ops.convert import ConvertElementType
@@ -34,7 +34,9 @@ from tetrad._src.ops.elementwise import (
     shift_left,
     shift_right_logical,
 )
+from tetrad._src.ops import keys
 from tetrad._src.ops.families import Elementwise, Operand, Shape, check_operand
+from tetrad._src.ops.keys import KeyOp
 from tetrad._src.ops.shape import Iota, broadcast_in_dim, ones_like, reshape, squeeze
 from tetrad._src.ops.slices import concatenate, slice_in_dim
 from tetrad._src.util import dtypes
@@ -135,7 +137,7 @@ class KeyOfWords(Elementwise):
         return low | (high << 32)
 
 
-class RandomWrap(Op):
+class RandomWrap(KeyOp):
     """The typed keys whose words stand along the last axis, uint32 of extent 2.
 
     TypeError for other dtypes and extents.
@@ -162,8 +164,19 @@ class RandomWrap(Op):
 
     hlo = "stablehlo.bitcast_convert"
 
+    def __call__(self, words: Any) -> Any:
+        trace = STATE.trace
+        out = trace.process(self, (words,))
+        if trace.eager:
+            note = getattr(words, "note", None)
+            if note is None:
+                keys.same(words, out)
+            else:
+                out.note = note
+        return out
 
-class RandomUnwrap(Op):
+
+class RandomUnwrap(KeyOp):
     """The words of typed keys along a new last axis: uint32 of extent 2."""
 
     accepts = "K"
@@ -184,8 +197,11 @@ class RandomUnwrap(Op):
 
     hlo = "stablehlo.bitcast_convert"
 
+    def tell(self, out: Any, key: Any) -> None:
+        keys.same(key, out)
 
-class RandomSeed(Elementwise):
+
+class RandomSeed(KeyOp, Elementwise):
     """The keys of integer seeds: the seed's 64 bits, high word first.
 
     Seeds of 32 bits and fewer have a high word of zero. TypeError for other dtypes.
@@ -211,8 +227,14 @@ class RandomSeed(Elementwise):
             return low
         return low | block.shift_right_logical(block.convert(seeds, "u64"), 32)
 
+    def tell(self, out: Any, seeds: Any) -> None:
+        keys.made(out, "seed", seeds)
 
-class RandomFoldIn(Elementwise):
+    def tell_lanes(self, trace: Trace, out: Any, seeds: Any) -> None:
+        keys.enter_lanes(trace, out)
+
+
+class RandomFoldIn(KeyOp, Elementwise):
     """Keys that depend on a key and on an integer: the cipher of the integer.
 
     TypeError unless `data` is uint32.
@@ -236,8 +258,11 @@ class RandomFoldIn(Elementwise):
         zero = block.constant(0, "u32")
         return KeyOfWords().scalar(block, *block.threefry2x32(*words, zero, data))
 
+    def tell(self, out: Any, key: Any, data: Any) -> None:
+        keys.folded(key, data, out)
 
-class RandomClone(Elementwise):
+
+class RandomClone(KeyOp, Elementwise):
     """The same keys, which may be used once more."""
 
     accepts = "K"
@@ -250,6 +275,12 @@ class RandomClone(Elementwise):
 
     def scalar(self, block: Any, key: Any) -> Any:
         return key
+
+    def tell(self, out: Any, key: Any) -> None:
+        keys.made(out, "clone", None, keys.note_of(key))
+
+    def tell_lanes(self, trace: Trace, out: Any, key: Any) -> None:
+        keys.enter_lanes(trace, out)
 
 
 # ------------------------------------------------------------------------ bits and keys
@@ -281,7 +312,7 @@ def _counters(size: int) -> tuple[Any, Any]:
     return high, low
 
 
-class RandomBits(Op):
+class RandomBits(KeyOp):
     """Uniformly distributed random bits: unsigned integers of `bit_width` bits.
 
     `shape` elements for each key. ValueError unless the width is 8, 16, 32 or 64.
@@ -315,8 +346,15 @@ class RandomBits(Op):
             return bits
         return ConvertElementType(np.dtype(f"uint{self.bit_width}"))(bits)
 
+    def tell(self, out: Any, key: Any) -> None:
+        if out.aval.size:
+            keys.drawn(key, out, self)
 
-class RandomSplit(Op):
+    def tell_lanes(self, trace: Trace, out: Any, key: Any) -> None:
+        keys.drawn_in_lanes(trace, key, self)
+
+
+class RandomSplit(KeyOp):
     """New keys of the given `shape` for each key, which is used up."""
 
     shape: Shape
@@ -332,6 +370,9 @@ class RandomSplit(Op):
 
     def expand(self, key: Any) -> Any:
         return KeyOfWords()(*cipher(key, self.shape))
+
+    def tell(self, out: Any, key: Any) -> None:
+        keys.divided(key, out, self)
 
 
 # ------------------------------------------------------------ functions for the layers above

@@ -50,6 +50,7 @@ class Array(Value, metaclass=ArrayType):
         "position",
         "epoch",
         "tape",
+        "note",
         "__weakref__",
     )
 
@@ -63,6 +64,7 @@ class Array(Value, metaclass=ArrayType):
     position: int  # number in the program being closed; leaves count from -1 down
     epoch: int  # the last flush that needed it
     tape: Any  # where it is recorded
+    note: Any  # what the language keeps about it; most arrays have none
 
     _force: Callable[[Array], Any]  # installed by lazy.py
 

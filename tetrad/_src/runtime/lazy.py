@@ -56,6 +56,7 @@ class Recorder(Trace):
     """The base trace."""
 
     parent = None
+    eager = True
 
     def process(self, op: Op, args: Sequence[Any]) -> Any:
         """Records `op(*args)`; the path of every eager operation."""
@@ -111,6 +112,11 @@ class Recorder(Trace):
         tape.nodes.append(made)
         tape.load += entry.load
         return made
+
+    def origin(self, x: Any) -> tuple[Op, Sequence[Any]] | None:
+        """What a pending array is the result of."""
+        entry = x.entry
+        return (entry.op, x.args) if type(entry) is Entry else None
 
     def call(self, op: Op, args: Sequence[Any]) -> list[Any]:
         """Records an operation with several results, or a call: gives a list.

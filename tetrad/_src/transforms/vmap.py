@@ -182,10 +182,19 @@ def align(
 
 
 def vmap_flat(
-    fun: Flat, axis: Axis, args: Sequence[Any], axes: Sequence[int | None]
+    fun: Flat,
+    axis: Axis,
+    args: Sequence[Any],
+    axes: Sequence[int | None],
+    watched: bool = False,
 ) -> tuple[list[Any], list[int | None]]:
-    """Runs `fun` on lanes of `args`: results, and where each is mapped (or None)."""
+    """Runs `fun` on lanes of `args`: results, and where each is mapped (or None).
+
+    `watched`: the lanes are the user's, who should know if they share a random key.
+    """
     trace = Batch(STATE.trace, axis)
+    if watched:
+        trace.lanes = axis.size
     origin = where()
     with trace:
         outs = fun(

@@ -40,6 +40,7 @@ __all__ = [
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
+    "key_check",
     "legacy_prng_key",
     "explain_cache_misses",
     "log_compiles",
@@ -169,6 +170,18 @@ SETTINGS: Final[dict[str, Setting]] = {
     "jax_enable_custom_prng": Setting(
         False, _boolean, "Whether PRNGKey makes typed keys.", compiles=True
     ),
+    "jax_debug_key_reuse": Setting(
+        False,
+        _boolean,
+        "Whether using a random key twice is an error, unless tetrad_key_check is 'off'.",
+        compiles=True,
+    ),
+    "tetrad_key_check": Setting(
+        "warn",
+        _one_of("off", "warn", "strict", "error"),
+        "What happens when a random key is used twice; 'strict' warns of equal seeds, too.",
+        compiles=True,
+    ),
     "jax_softmax_custom_jvp": Setting(
         False,
         _boolean,
@@ -239,12 +252,6 @@ SETTINGS: Final[dict[str, Setting]] = {
         False, _boolean, "Which of JAX's scans is meant; there is one here."
     ),
     # Known, not acted upon.
-    "jax_debug_key_reuse": Setting(
-        False,
-        _boolean,
-        "Whether using a random key twice is an error.",
-        acts=False,
-    ),
     "jax_default_prng_impl": Setting(
         "threefry2x32", _text, "The generator behind new random keys.", acts=False
     ),
@@ -297,11 +304,13 @@ class Config(threading.local):
     of the instance as that thread sees it, so reading is one attribute access.
 
     `key` holds the values that compiled programs depend on, for the keys of caches.
-    `mode` says by which rules operands are brought together: 0 or 1, as x64 is off or on,
+    `key_check` says what happens when a random key is used twice: "off", "warn", "strict" or
+    "error". `mode` says by which rules operands are brought together: 0 or 1, as x64 is off or on,
     if those of NumPy hold unchanged; 2 if stricter ones were asked for.
     """
 
     x64: bool
+    key_check: str
     mode: int
     key: tuple[Any, ...]
     jax_enable_x64: bool
@@ -320,6 +329,7 @@ class Config(threading.local):
     jax_debug_key_reuse: bool
     jax_debug_nans: bool
     jax_debug_infs: bool
+    tetrad_key_check: str
     jax_traceback_filtering: str
 
     # The blocks this thread is in: (setting, its value before), the outermost first.
@@ -451,6 +461,8 @@ _lock: Final = threading.Lock()
 _locked: Final[dict[str, str]] = {}
 COMPILED: Final = tuple(name for name, entry in SETTINGS.items() if entry.compiles)
 
+_KEY_CHECKS: Final = ("jax_debug_key_reuse", "tetrad_key_check")
+
 # The process-wide values, with what is derived from them.
 _process: Final[dict[str, Any]] = {name: e.default for name, e in SETTINGS.items()}
 
@@ -471,11 +483,16 @@ def _write(values: dict[str, Any], name: str, value: Any) -> None:
             and values[_PRECISION] == _process[_PRECISION]
         )
         values["mode"] = int(values["x64"]) if unchanged else 2
+    if name in _KEY_CHECKS:
+        asked = values["tetrad_key_check"]
+        strict = values["jax_debug_key_reuse"] and asked != "off"
+        values["key_check"] = "error" if strict else asked
 
 
 def _publish() -> None:
     """Makes the process-wide values attributes of the class."""
-    _write(_process, "jax_enable_x64", _process["jax_enable_x64"])
+    for derived in ("jax_enable_x64", "tetrad_key_check"):
+        _write(_process, derived, _process[derived])
     for name, value in _process.items():
         setattr(Config, name, value)
 
@@ -584,6 +601,7 @@ numpy_rank_promotion: Final = scoped("jax_numpy_rank_promotion")
 debug_nans: Final = scoped("jax_debug_nans", True)
 debug_infs: Final = scoped("jax_debug_infs", True)
 debug_key_reuse: Final = scoped("jax_debug_key_reuse", True)
+key_check: Final = scoped("tetrad_key_check")
 check_tracer_leaks: Final = scoped("jax_check_tracer_leaks", True)
 checking_leaks: Final = check_tracer_leaks  # its older name
 enable_checks: Final = scoped("jax_enable_checks", True)

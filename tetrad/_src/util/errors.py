@@ -28,6 +28,7 @@ __all__ = [
     "JaxRuntimeError",
     "JaxprTypeError",
     "KeyReuseError",
+    "KeyReuseWarning",
     "NonConcreteBooleanIndexError",
     "NonFiniteError",
     "OutOfMemoryError",
@@ -237,6 +238,16 @@ class KeyReuseError(JAXTypeError):
         key, key_a, key_b = jax.random.split(jax.random.key(0), 3)
         a = jax.random.normal(key_a, (3,))
         b = jax.random.uniform(key_b, (3,))
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class KeyReuseWarning(UserWarning):
+    """A random key was used twice: see `KeyReuseError`, which `key_check("error")` makes
+    of it.
+
+    It comes once for each place in the source.
     """
 
     __module__ = _PUBLIC_MODULE

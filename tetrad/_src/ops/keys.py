@@ -1,0 +1,547 @@
+"""Which random keys are used where: families of keys, and the uses of each key.
+
+In: what the operations on keys of `random.py` tell when they run outside transformations.
+Out: a call of `report` whenever a key is used that was used before.
+
+A key is known by where it came from, never by its value. What one operation makes is a
+`Family`: one key from a seed, `n` keys from a split. An array of keys carries a *note*,
+the pair (family, which of its keys), in its slot `note`; whatever only moves keys hands
+the note on, so all copies of a key are one key. A use is written down in the family.
+
+`control/keys.py` follows keys through jaxprs with the same families and uses.
+
+Read `Family`, `use` (has a key been used before?), `note_of` (whose key is this?), then
+what operations call: `drawn`, `divided`, `folded`, `made`, `same`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import STATE, Trace, Tracer, Value, base_trace
+from tetrad._src.core.op import Op
+from tetrad._src.core.stage import StageTracer, where
+from tetrad._src.ops.identity import Copy, StopGradient
+from tetrad._src.util import dtypes
+from tetrad._src.util.config import config
+from tetrad._src.util.frames import Place
+from tetrad._src.util.memo import Cache
+
+WHOLE = -1  # all keys of a family
+LONGEST_LINE = 64  # ancestors that a family remembers
+FOLDS = 1024  # keys folded from one key that are remembered
+MANY = 32  # uses of parts of a family that are kept apart
+
+Note = tuple[Any, Any]  # (Family, which)
+KEY = dtypes.KEY
+_UINT32 = np.dtype(np.uint32)
+_COPIES = (Copy, StopGradient)
+
+
+class Use(NamedTuple):
+    """One use of a key: the line, the operation, and what a split made.
+
+    What eager code writes down in passing are plain tuples of the same parts.
+    """
+
+    place: Place | None
+    op: Any
+    made: Family | None = None
+    inside: Place | None = None  # where, if `place` calls a function that does it
+
+
+class Family:
+    """Keys that one operation made together, and what each was used for.
+
+    `how` says which: "seed", "split", "fold", "clone", "words" (given as numbers) or
+    "array" (unknown); `parent` is the note of the key that they were made from. `used`
+    has the use of each key by its number, of all by `WHOLE`; uses of several stand in
+    `parts`. `mixed`: numbers alone do not tell whether a key was used.
+    """
+
+    __slots__ = (
+        "how", "place", "parent", "aval", "used", "parts", "folds", "mixed", "depth",
+        "data", "lanes",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        how: str,
+        place: Place | None,
+        parent: Note | None,
+        aval: Aval,
+        data: Any = None,
+    ) -> None:
+        self.how = how
+        self.place = place
+        self.parent = parent
+        self.aval = aval
+        self.used: dict[Any, Any] = {}
+        self.mixed = False
+        self.data = data
+        self.parts: list[tuple[Any, Any]] | None = None
+        self.folds: dict[Any, Family] | None = None
+        self.lanes: Any = None  # the `vmap` inside of which it was made
+        if parent is None:
+            self.depth = 0
+        else:
+            self.depth = depth = parent[0].depth + 1
+            if not depth % LONGEST_LINE:
+                _shorten(parent[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return key_shape(self.aval)
+
+    @property
+    def size(self) -> int:
+        """How many keys there are."""
+        aval = self.aval
+        return aval.size if aval.dtype is KEY else aval.size // 2
+
+    @property
+    def note(self) -> Note:
+        """The note of an array with all its keys."""
+        return self, 0 if self.size == 1 else WHOLE
+
+
+recent: deque[Family] = deque(maxlen=4096)  # what eager code made, for people to see
+
+
+def _shorten(family: Family) -> None:
+    """Forgets ancestors far back, lest a loop that splits on and on keeps them all.
+
+    The last one that is kept becomes a child of the first of all.
+    """
+    first = family
+    for _ in range(LONGEST_LINE - 2):
+        if family.parent is None:
+            return
+        family = family.parent[0]
+    first = family
+    while first.parent is not None:
+        first = first.parent[0]
+    if first is not family:
+        family.parent = first.note
+
+
+# --------------------------------------------------------------------------------- uses
+
+
+def use(note: Note, this: Any) -> Any:
+    """Writes down a use; gives an earlier use of one of the keys, if there is one."""
+    family, which = note
+    if not family.size:
+        return None
+    used: dict[Any, Any] = family.used
+    if isinstance(which, np.ndarray):
+        return _use_part(family, which, this)
+    earlier = used.get(which)
+    if earlier is None and family.mixed:
+        earlier = _earlier(family, which)
+    if earlier is None and which == WHOLE:
+        earlier = next(iter(used.values()), None)
+        if earlier is None and family.parts:
+            earlier = family.parts[0][1]
+    if earlier is None:
+        used[which] = this
+        if type(which) is not int or which == WHOLE:
+            family.mixed = True
+    return earlier
+
+
+def _earlier(family: Family, which: Any) -> Any:
+    """An earlier use of key number `which` together with others."""
+    if WHOLE in family.used:
+        return family.used[WHOLE]
+    if type(which) is int and which >= 0 and family.parts:
+        for part, earlier in family.parts:
+            if which in part:
+                return earlier
+    return None
+
+
+def _use_part(family: Family, which: np.ndarray[Any, Any], this: Any) -> Any:
+    which = np.unique(which)
+    if not which.size:
+        return None
+    if family.mixed and WHOLE in family.used:
+        return family.used[WHOLE]
+    for one, earlier in family.used.items():
+        if type(one) is int and one in which:
+            return earlier
+    parts = family.parts
+    if parts is None:
+        parts = family.parts = []
+    for part, earlier in parts:
+        if np.isin(which, part, assume_unique=True).any():
+            return earlier
+    parts.append((which, this))
+    if len(parts) > MANY:
+        together = np.unique(np.concatenate([part for part, _ in parts]))
+        parts[:] = [(together, parts[0][1])]
+    family.mixed = True
+    return None
+
+
+def forget(note: Note) -> Any:
+    """Takes back the last use that was written down under this note."""
+    family, which = note
+    if not isinstance(which, np.ndarray):
+        return family.used.pop(which)
+    assert family.parts
+    return family.parts.pop()[1]
+
+
+# -------------------------------------------------------------------------------- notes
+
+
+def is_raw(aval: Aval) -> bool:
+    """Whether an array may hold keys as words."""
+    return aval.dtype == _UINT32 and aval.shape[-1:] == (2,)
+
+
+def may_hold(aval: Aval) -> bool:
+    """Whether an array holds keys, or words that may be keys."""
+    return aval.dtype is KEY or is_raw(aval)
+
+
+def key_shape(aval: Aval) -> tuple[int, ...]:
+    """The shape of the keys that an array holds."""
+    return aval.shape if aval.dtype is KEY else aval.shape[:-1]
+
+
+def note_of(x: Any) -> Note | None:
+    """Whose keys the array `x` holds; a family of its own if that is not known.
+
+    Arrays that are pending know what they come from.
+    """
+    if not isinstance(x, Value) or not may_hold(x.aval):
+        return None
+    found: Note | None = getattr(x, "note", None)
+    if found is None and not isinstance(x, Tracer):
+        found = _followed(x)
+        if found is None:
+            place = getattr(x, "where", None)
+            found = Family("array", place, None, x.aval).note
+        x.note = found  # type: ignore[attr-defined]
+    return found
+
+
+def _followed(x: Value) -> Note | None:
+    """The note of a pending array that consists of the keys of another one."""
+    chain = []
+    origin = base_trace().origin
+    note: Note | None = None
+    while note is None:
+        found = origin(x)
+        if found is None:
+            return None
+        op, args = found
+        if not args or not isinstance(args[0], Value) or not may_hold(args[0].aval):
+            return None
+        chain.append((op, args, x.aval))
+        x = args[0]
+        note = getattr(x, "note", None)
+    for op, args, out in reversed(chain):
+        note = moved(op, note, args[0].aval, args[1:], out)
+        if note is None:
+            return None
+    return note
+
+
+def moved(
+    op: Any, note: Note, source: Aval, others: Sequence[Any], out: Aval
+) -> Note | None:
+    """The note of the result of an operation that moves keys; None if it is not known.
+
+    `others` are the operands behind the keys: the starts of a slice.
+    """
+    if type(op) in _COPIES:
+        return note
+    family, which = note
+    if op.restride is None and op.starts is None:
+        return None
+    if out.dtype is source.dtype is KEY or is_raw(source) and is_raw(out):
+        if source.size == out.size and (family.size == 1 or source.shape == out.shape):
+            return note
+        table = _places(op, source, others)
+        return None if table is None else chosen(note, source, table)
+    return None
+
+
+def _places(op: Any, source: Aval, others: Sequence[Any]) -> Any:
+    """For each element of the result, its number in the operand; None if not known."""
+    numbers = np.arange(source.size, dtype=np.int64).reshape(source.shape)
+    if op.starts is None:
+        out, strides, offset = op.restride(source, source.strides, 0)
+        flat = numbers.reshape(-1)[offset:]
+        steps = [s * flat.itemsize for s in strides]
+        if 0 in out.shape:
+            return np.zeros(out.shape, np.int64)
+        return np.lib.stride_tricks.as_strided(flat, out.shape, steps)
+    sizes = getattr(op, "slice_sizes", None)
+    if sizes is None or not all(isinstance(s, (int, np.integer)) for s in others):
+        return None
+    starts = [
+        min(max(0, int(s)), n - size) for s, n, size in zip(others, source.shape, sizes)
+    ]
+    return numbers[tuple([slice(s, s + n) for s, n in zip(starts, sizes)])]
+
+
+def chosen(note: Note, source: Aval, table: Any) -> Note | None:
+    """The note of an array whose elements are those of `source` that `table` numbers."""
+    family, which = note
+    if source.dtype is not KEY:
+        if table.shape[-1:] != (2,):
+            return None
+        first, second = table[..., 0], table[..., 1]
+        if (first % 2).any() or (second - first != 1).any():
+            return None
+        table = first // 2
+    if isinstance(which, np.ndarray):
+        table = which.reshape(-1)[table]
+    elif which != WHOLE:
+        table = np.full(table.shape, 0) if type(which) is int else None
+        if table is None or table.size == 1:
+            return note
+        return family, np.full(table.shape, which)
+    if table.size == 1:
+        return family, int(table.reshape(()))
+    if table.shape == family.shape and (table.reshape(-1) == np.arange(family.size)).all():
+        return family, WHOLE
+    return family, np.array(table)
+
+
+# ------------------------------------------------------- what operations on keys tell
+
+
+class Reuse(NamedTuple):
+    """A key that is used again.
+
+    `kind` is "twice"; "loop" if each step of a loop uses it; "lanes" if each lane of a
+    `vmap` does (there is no earlier use then); "seed" if one seed is built in two places.
+    """
+
+    kind: str
+    keys: Any
+    note: Note
+    earlier: Use
+    again: Use
+
+
+def report(reuse: Reuse) -> None:
+    """Tells the user; `control.keys` says how."""
+    for listener in listeners:
+        listener(reuse)
+
+
+listeners: list[Callable[[Reuse], None]] = []
+
+
+class KeyOp(Op):
+    """An operation on keys: what it does with them is written down."""
+
+    def __call__(self, *args: Any) -> Any:
+        trace = STATE.trace
+        out = trace.process(self, args)
+        if trace.eager:
+            if config.key_check != "off":
+                self.tell(out, *args)
+        elif trace.lanes > 1:
+            self.tell_lanes(trace, out, *args)
+        return out
+
+    def tell(self, out: Any, *args: Any) -> None:
+        """Writes down what became of keys; `out` is an array."""
+        raise NotImplementedError
+
+    def tell_lanes(self, trace: Trace, out: Any, *args: Any) -> None:
+        """The same in lanes of a `vmap`, which may all work with one key."""
+
+
+def drawn(keys: Any, out: Any, op: Any, inside: Place | None = None) -> None:
+    """Random numbers were drawn from `keys`, as `out`."""
+    try:
+        note = keys.note
+    except AttributeError:
+        note = note_of(keys)
+        if note is None:
+            return
+    family, which = note
+    this = (out.where, op, None, inside)
+    if family.mixed or type(which) is not int or which < 0:
+        earlier = use(note, this)
+    else:
+        used = family.used
+        if which not in used:
+            used[which] = this
+            return
+        earlier = used[which]
+    if earlier is not None:
+        report(Reuse("twice", keys, note, Use._make(earlier), Use._make(this)))
+
+
+def divided(keys: Any, out: Any, op: Any) -> None:
+    """`keys` were split into `out`."""
+    try:
+        note = keys.note
+    except AttributeError:
+        note = note_of(keys)
+        if note is None:
+            return
+    place = out.where
+    aval = out.aval
+    family = Family("split", place, note, aval)
+    this = (place, op, family, None)
+    parent, which = note
+    if parent.mixed or type(which) is not int or which < 0:
+        earlier = use(note, this)
+    else:
+        earlier = parent.used.setdefault(which, this)
+        if earlier is this:
+            earlier = None
+    if earlier is not None:
+        if earlier[:2] == this[:2] and earlier[2] is not None:
+            # The same line splits the same key again: these are the same children.
+            out.note = earlier[2].note
+            return
+        report(Reuse("twice", keys, note, Use._make(earlier), Use._make(this)))
+    recent.append(family)
+    single = aval.size == (1 if aval.dtype is KEY else 2)
+    out.note = family, 0 if single else WHOLE
+
+
+def folded(keys: Any, data: Any, out: Any) -> None:
+    """`out` are keys folded from `keys` and `data`; the same data gives the same keys."""
+    note: Note | None = getattr(keys, "note", None)
+    if note is None:
+        note = note_of(keys)
+        if note is None:
+            return
+    number = data if isinstance(data, int) else None
+    if isinstance(data, np.integer):
+        number = int(data)
+    out.note = fold(note, number, out.where, out.aval).note
+
+
+def fold(note: Note, number: Any, place: Any, aval: Aval) -> Family:
+    """The family of keys folded from a key and a number, which is None if not known."""
+    family, which = note
+    if number is None or isinstance(which, np.ndarray):
+        return Family("fold", place, note, aval)
+    folds = family.folds
+    if folds is None:
+        folds = family.folds = {}
+    found: Family | None = folds.get((which, number))
+    if found is None:
+        found = Family("fold", place, note, aval, number)
+        folds[which, number] = found
+        if len(folds) > FOLDS:
+            del folds[next(iter(folds))]
+    return found
+
+
+def made(out: Any, how: str, data: Any = None, parent: Note | None = None) -> None:
+    """New keys `out` came from seeds or, if `how` is "clone", are meant to be new."""
+    family = Family(how, out.where, parent, out.aval, data)
+    recent.append(family)
+    out.note = family.note
+    if how == "seed" and config.key_check == "strict":
+        _compare_seeds(family)
+
+
+def picked(keys: Value, number: int, out: Any) -> None:
+    """`out` is `keys[number]`."""
+    aval = keys.aval
+    note: Note | None = getattr(keys, "note", None)
+    if note is None:
+        if aval.dtype is not KEY:
+            return  # numbers like others, unless they are used as keys
+        note = note_of(keys)
+    family, which = note  # type: ignore[misc]
+    if aval is family.aval and aval.ndim == (1 if aval.dtype is KEY else 2):
+        out.note = (family, number) if type(which) is int and which < 0 else note
+        return
+    numbers = np.arange(aval.size, dtype=np.int64).reshape(aval.shape)
+    found = chosen(note, aval, numbers[number])  # type: ignore[arg-type]
+    if found is not None:
+        out.note = found
+
+
+def same(keys: Any, out: Any) -> None:
+    """`out` are the same keys in another form."""
+    note = getattr(keys, "note", None) or note_of(keys)
+    if note is None:
+        made(out, "words")
+    else:
+        out.note = note
+
+
+_seeds: Cache = Cache("random seeds", limit=4096)
+
+
+def _compare_seeds(family: Family) -> None:
+    """Reports a seed that was built in another place before."""
+    if not isinstance(family.data, (int, np.integer)):
+        return
+    first = _seeds.setdefault(int(family.data), family)
+    if first.place != family.place:
+        earlier, again = Use(first.place, None), Use(family.place, None)
+        report(Reuse("seed", None, family.note, earlier, again))
+
+
+# ------------------------------------------------------------------------------- lanes
+
+
+def drawn_in_lanes(trace: Trace, keys: Any, op: Any) -> None:
+    """Each lane of `trace` draws from `keys`: are they mapped, or made for the lanes?"""
+    if getattr(keys, "_trace", None) is trace or config.key_check == "off":
+        return
+    if made_inside(trace, keys):
+        return
+    this = Use(where(), op)
+    note = getattr(keys, "note", None)
+    if note is None:
+        note = Family("array", getattr(keys, "where", None), None, keys.aval).note
+    report(Reuse("lanes", keys, note, this, this))
+
+
+def enter_lanes(trace: Trace, out: Any) -> None:
+    """Keys `out` were made from a seed, or cloned, inside the lanes of `trace`."""
+    if type(out) is StageTracer:
+        trace.inside = {*trace.inside, out.variable}
+        return
+    note = getattr(out, "note", None)
+    if note is not None:
+        note[0].lanes = trace
+
+
+def made_inside(trace: Trace, keys: Any) -> bool:
+    """Whether keys that are not mapped were made, or cloned, inside the lanes."""
+    if type(keys) is StageTracer:
+        return _staged_inside(trace, keys)
+    note = getattr(keys, "note", None)
+    while note is not None:
+        if note[0].lanes is trace:
+            return True
+        note = note[0].parent
+    return False
+
+
+def _staged_inside(trace: Trace, tracer: StageTracer) -> bool:
+    """As `made_inside`, for a key that is being staged around the lanes."""
+    if not trace.inside:
+        return False
+    source = {out: eqn for eqn in tracer._trace.eqns for out in eqn.outs}  # type: ignore[attr-defined]
+    variable: Any = tracer.variable
+    while variable not in trace.inside:
+        if variable not in source or not source[variable].ins:
+            return False
+        variable = source[variable].ins[0]
+    return True
