@@ -77,7 +77,9 @@ def _headline(reuse: Reuse, name: str) -> str:
     if reuse.kind == "lanes":
         return f"{key} is not mapped by vmap: every lane draws the same random numbers."
     if reuse.kind == "loop":
-        return f"{key} stays the same in a loop: every step draws the same random numbers."
+        return (
+            f"{key} stays the same in a loop: every step draws the same random numbers."
+        )
     if _splits(reuse.again) and _splits(reuse.earlier):
         return f"{key} is split twice: the new keys are the same keys again."
     if _splits(reuse.earlier):
@@ -98,7 +100,12 @@ def _rows(reuse: Reuse, name: str) -> list[str]:
     family: Family = reuse.note[0]
     rows: list[tuple[str, Place | None]] = []
     if family.place is not None:
-        words = {"array": "came from", "fold": "folded", "words": "made", "clone": "cloned"}
+        words = {
+            "array": "came from",
+            "fold": "folded",
+            "words": "made",
+            "clone": "cloned",
+        }
         rows.append((words.get(family.how, "made"), family.place))
     if reuse.kind == "seed":
         rows = [("first made", reuse.earlier.place), ("made again", reuse.again.place)]
@@ -107,15 +114,21 @@ def _rows(reuse: Reuse, name: str) -> list[str]:
     elif reuse.kind == "loop":
         rows += _places("used in each step", reuse.again)
     else:
-        rows += _places("first split" if _splits(reuse.earlier) else "first used", reuse.earlier)
-        rows += _places("split again" if _splits(reuse.again) else "used again", reuse.again)
+        rows += _places(
+            "first split" if _splits(reuse.earlier) else "first used", reuse.earlier
+        )
+        rows += _places(
+            "split again" if _splits(reuse.again) else "used again", reuse.again
+        )
         owner = _owner(reuse)
         if owner is not None and owner[1][0] is not (reuse.again.place or (None,))[0]:
             rows.append(("  called at", owner[1]))
     width = max([len(word) for word, _ in rows])
     shown = [(word, *_shown(place)) for word, place in rows]
     wide = max([len(line) for _, line, _ in shown])
-    return [f"    {w:{width}}  {line:{wide}}  {text}".rstrip() for w, line, text in shown]
+    return [
+        f"    {w:{width}}  {line:{wide}}  {text}".rstrip() for w, line, text in shown
+    ]
 
 
 def _places(word: str, use: Use) -> list[tuple[str, Place | None]]:
@@ -153,7 +166,8 @@ def call_at(place: Place | None) -> Call | None:
     found = source.node_at(place) if place is not None else None
     if found is None or not isinstance(found[0], ast.Call):
         return None
-    node, around = found
+    node: ast.Call = found[0]
+    around = found[1]
     named = [k.value for k in node.keywords if k.arg in ("key", "rng")]
     first = node.args[:1] or named
     if not first or isinstance(first[0], ast.Starred):
@@ -162,7 +176,9 @@ def call_at(place: Place | None) -> Call | None:
     while not isinstance(statement, ast.stmt):
         statement = around[statement]
     func = node.func
-    prefix = ast.unparse(func.value) if isinstance(func, ast.Attribute) else "jax.random"
+    prefix = (
+        ast.unparse(func.value) if isinstance(func, ast.Attribute) else "jax.random"
+    )
     if prefix.split(".")[-1] not in ("random", "jr", "jrandom", "jrand"):
         prefix = "jax.random"
     return Call(ast.unparse(first[0]), prefix, node, statement)
@@ -195,7 +211,9 @@ def _owner(reuse: Reuse) -> tuple[str, Place] | None:
         code = frame.f_code
         if not frames.is_ours(code.co_filename):
             for name, value in frame.f_locals.items():
-                held = getattr(value, "note", None) if isinstance(value, Value) else None
+                held = (
+                    getattr(value, "note", None) if isinstance(value, Value) else None
+                )
                 if held is not None and held[0] is note[0] and _equal(held[1], note[1]):
                     found = name, (code, frame.f_lasti)
                     break
@@ -227,8 +245,7 @@ def _advice(reuse: Reuse, name: str) -> list[str]:
         return [
             "Carry the key from step to step and split it there:",
             f"    {split}",
-            "or fold the number of the step into it:"
-            f" {prefix}.fold_in({key}, i).",
+            f"or fold the number of the step into it: {prefix}.fold_in({key}, i).",
         ]
     if not key.replace(".", "_").replace("_", "a").isalnum():
         split = f"{new}1, {new}2 = {prefix}.split({key})"
@@ -290,4 +307,6 @@ def _with_key(call: Call, key: str, new: str) -> str | None:
     copy = ast.parse(before, mode="eval").body
     after = ast.unparse(_Renamed(key, new).visit(copy))
     text = old.replace(before, after)
-    return text if text != old and len(text) <= LONGEST_LINE and "\n" not in text else None
+    return (
+        text if text != old and len(text) <= LONGEST_LINE and "\n" not in text else None
+    )

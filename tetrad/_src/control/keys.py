@@ -88,7 +88,9 @@ class Walk:
 
     # -- equations ---------------------------------------------------------------
 
-    def run(self, jaxpr: Jaxpr, notes: Notes, numbers: Numbers) -> tuple[Notes, Numbers]:
+    def run(
+        self, jaxpr: Jaxpr, notes: Notes, numbers: Numbers
+    ) -> tuple[Notes, Numbers]:
         """Walks over a jaxpr: the notes and numbers of its outputs."""
         env: dict[Any, Note | None] = dict(zip(jaxpr.ins, notes))
         named: dict[Any, Any] = dict(zip(jaxpr.ins, numbers))
@@ -141,7 +143,8 @@ class Walk:
     # -- what is done with keys ----------------------------------------------------
 
     def place(self, eqn: Eqn) -> Place | None:
-        return eqn.where if self.routine is None else self.routine.where
+        place: Place | None = (self.routine or eqn).where
+        return place
 
     def use(self, eqn: Eqn, made: Family | None = None) -> Use:
         place = self.place(eqn)
@@ -253,9 +256,11 @@ class Walk:
         outs: Notes = []
         for branch in branches:
             results, _ = self.run(branch, notes, numbers)
-            outs = results if not outs else [
-                a if _same(a, b) else None for a, b in zip(outs, results)
-            ]
+            outs = (
+                results
+                if not outs
+                else [a if _same(a, b) else None for a, b in zip(outs, results)]
+            )
             found += [(note, keys.forget(note)) for note in reversed(self.undo)]
             self.undo.clear()
         self.undo = outside
@@ -363,12 +368,16 @@ def _value(literal: Literal) -> Any:
 def _same(one: Note | None, other: Note | None) -> bool:
     if one is None or other is None:
         return one is other
-    return one[0] is other[0] and type(one[1]) is type(other[1]) and bool(
-        np.array_equal(one[1], other[1])
+    return (
+        one[0] is other[0]
+        and type(one[1]) is type(other[1])
+        and bool(np.array_equal(one[1], other[1]))
     )
 
 
-def _picked(note: Note, source: Aval, out: Aval, starts: tuple[Any, ...]) -> Note | None:
+def _picked(
+    note: Note, source: Aval, out: Aval, starts: tuple[Any, ...]
+) -> Note | None:
     """The key at a computed place: its number is not known, only what it comes from."""
     family, which = note
     size = math.prod(keys.key_shape(out))
@@ -429,8 +438,6 @@ class Summary:
 
     def tell(self, op: Any, args: Sequence[Any], outs: Sequence[Any]) -> None:
         """Writes down what a call outside transformations did with keys."""
-        if config.key_check == "off":
-            return
         place = outs[0].where if outs else user_place()
         for reuse in self.reuses:
             keys.report(reuse)
@@ -480,7 +487,10 @@ class _Given:
         if found is None:
             parent = None if family.parent is None else self.note(family.parent)
             found = Family(family.how, self.place, parent, family.aval)
-            found.used = {w: u._replace(place=self.place, inside=u.inside or u.place) for w, u in family.used.items()}
+            found.used = {
+                w: u._replace(place=self.place, inside=u.inside or u.place)
+                for w, u in family.used.items()
+            }
             found.parts = None if family.parts is None else list(family.parts)
             found.mixed = family.mixed
             self.known[family] = found
@@ -502,20 +512,18 @@ def _composed(outer: Note, family: Family, which: Any) -> Note | None:
 class Draws(Summary):
     """Draws from keys that it is given, and does nothing else with keys."""
 
+    draws: list[tuple[int, Place | None]]
+
     def tell(self, op: Any, args: Sequence[Any], outs: Sequence[Any]) -> None:
-        if config.key_check != "off":
-            out = outs[0]
-            for _, use, position in self.sinks:
-                inside = None if self.routine else use.inside or use.place
-                keys.drawn(args[position], out, op, inside)
+        for position, inside in self.draws:
+            keys.drawn(args[position], outs[0], op, inside)
 
 
 class Divides(Summary):
     """A routine that splits a key, and does nothing else."""
 
     def tell(self, op: Any, args: Sequence[Any], outs: Sequence[Any]) -> None:
-        if config.key_check != "off":
-            keys.divided(args[0], outs[0], op)
+        keys.divided(args[0], outs[0], op)
 
 
 @memo_on_first
@@ -531,6 +539,10 @@ def summary_of(jaxpr: Jaxpr) -> Summary | None:
         return summary
     if not any(summary.outs) and all([s.use.made is None for s in summary.sinks]):
         summary.__class__ = Draws
+        summary.draws = [  # type: ignore[attr-defined]
+            (position, None if summary.routine else use.inside or use.place)
+            for _, use, position in summary.sinks
+        ]
     elif summary.routine and len(jaxpr.ins) == len(jaxpr.outs) == len(whole) == 1:
         made = summary.sinks[0].use.made
         if made is not None and summary.outs == [made.note]:
@@ -544,9 +556,9 @@ def summary_of_op(op: Any, args: Sequence[Any]) -> Summary | None:
         inner = op.jaxprs()
         same = len(inner) == 1 and len(inner[0].ins) == len(args)
         return summary_of(inner[0]) if same else None
-    found: Summary | None = op.__dict__.get("_keys", Ellipsis)
-    if found is not Ellipsis:
-        return found
+    if "_keys" in op.__dict__:
+        known: Summary | None = op.__dict__["_keys"]
+        return known
     found = None
     if any([touches(j) for j in op.jaxprs()]):
         ins = [Var(aval_of(a)) for a in args]
@@ -572,12 +584,10 @@ def called(trace: Trace, op: Any, args: Sequence[Any], outs: Sequence[Any]) -> N
     if trace.stages:
         return
     summary = summary_of_op(op, args)
-    if summary is None:
+    if summary is None or config.key_check == "off":
         return
     if trace.eager:
         summary.tell(op, args, outs)
-        return
-    if config.key_check == "off":
         return
     if op.flow is not None:
         for reuse in summary.reuses:
@@ -588,8 +598,10 @@ def called(trace: Trace, op: Any, args: Sequence[Any], outs: Sequence[Any]) -> N
 
 def check(jaxpr: Jaxpr) -> Summary | None:
     """Reports the reuses inside of a jaxpr that a user's function became."""
+    if config.key_check == "off":
+        return None
     summary = summary_of(jaxpr)
-    if summary is not None and config.key_check != "off":
+    if summary is not None:
         for reuse in summary.reuses:
             keys.report(reuse)
     return summary
@@ -620,7 +632,9 @@ def _check_lanes(trace: Trace, op: Any, summary: Summary, args: Sequence[Any]) -
         keys.report(Reuse("lanes", key, note, this, this))
 
 
-def _drawn_by_all(op: Any, avals: Sequence[Aval], shared: Sequence[bool]) -> list[Reuse]:
+def _drawn_by_all(
+    op: Any, avals: Sequence[Aval], shared: Sequence[bool]
+) -> list[Reuse]:
     """The draws that two lanes make from one key, if they have `shared` operands."""
     walk = Walk()
     ins = [Var(a) for a in avals]
@@ -637,7 +651,9 @@ def _drawn_by_all(op: Any, avals: Sequence[Aval], shared: Sequence[bool]) -> lis
             None if f is None else f.note if on else _family_of("lane", None, a).note
             for f, on, a in zip(families, shared, avals)
         ]
-        walk.step(eqn, given, [n if on else walk.fresh() for n, on in zip(numbers, shared)])
+        walk.step(
+            eqn, given, [n if on else walk.fresh() for n, on in zip(numbers, shared)]
+        )
     return [
         reuse
         for reuse in walk.reuses

@@ -30,8 +30,10 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
         if consts:
             raise AssertionError(f"{fun.__name__} closes over arrays")
         uses = summary_of(jaxpr) if config.key_check != "off" else None
-        draws = type(uses) is Draws and len(uses.sinks) == 1
-        return Jit(jaxpr, ()), uses, uses.sinks[0].position if draws else -1
+        drawn_from = -1
+        if type(uses) is Draws and len(uses.sinks) == 1:
+            drawn_from = uses.sinks[0].position
+        return Jit(jaxpr, ()), uses, drawn_from
 
     @functools.wraps(fun)
     def call(*args: Any, **options: Any) -> Any:

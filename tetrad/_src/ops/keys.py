@@ -66,7 +66,7 @@ class Family:
 
     __slots__ = (
         "how", "place", "parent", "aval", "used", "parts", "folds", "mixed", "depth",
-        "data", "lanes",
+        "data", "lanes", "again",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +87,7 @@ class Family:
         self.parts: list[tuple[Any, Any]] | None = None
         self.folds: dict[Any, Family] | None = None
         self.lanes: Any = None  # the `vmap` inside of which it was made
+        self.again: list[tuple[Any, Use]] | None = None  # uses that were reuses
         if parent is None:
             self.depth = 0
         else:
@@ -313,7 +314,10 @@ def chosen(note: Note, source: Aval, table: Any) -> Note | None:
         return family, np.full(table.shape, which)
     if table.size == 1:
         return family, int(table.reshape(()))
-    if table.shape == family.shape and (table.reshape(-1) == np.arange(family.size)).all():
+    if (
+        table.shape == family.shape
+        and (table.reshape(-1) == np.arange(family.size)).all()
+    ):
         return family, WHOLE
     return family, np.array(table)
 
@@ -336,7 +340,12 @@ class Reuse(NamedTuple):
 
 
 def report(reuse: Reuse) -> None:
-    """Tells the user; `control.keys` says how."""
+    """Tells whoever listens."""
+    family, which = reuse.note
+    if family.again is None:
+        family.again = []
+    if len(family.again) < MANY:
+        family.again.append((which, reuse.again))
     for listener in listeners:
         listener(reuse)
 
@@ -427,7 +436,9 @@ def folded(keys: Any, data: Any, out: Any) -> None:
     number = data if isinstance(data, int) else None
     if isinstance(data, np.integer):
         number = int(data)
-    out.note = fold(note, number, out.where, out.aval).note
+    family = fold(note, number, out.where, out.aval)
+    recent.append(family)
+    out.note = family.note
 
 
 def fold(note: Note, number: Any, place: Any, aval: Aval) -> Family:
@@ -449,6 +460,7 @@ def fold(note: Note, number: Any, place: Any, aval: Aval) -> Family:
 
 def made(out: Any, how: str, data: Any = None, parent: Note | None = None) -> None:
     """New keys `out` came from seeds or, if `how` is "clone", are meant to be new."""
+    data = data if isinstance(data, (int, np.integer)) else None
     family = Family(how, out.where, parent, out.aval, data)
     recent.append(family)
     out.note = family.note
