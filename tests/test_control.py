@@ -222,6 +222,7 @@ def test_types_of_carries():
     assert lax.cond(True, lambda: 1.0, lambda: 2.0).weak_type
 
 
+@jax.key_check("off")
 def test_random_keys_travel():
     key = jax.random.key(3)
 

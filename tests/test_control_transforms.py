@@ -200,6 +200,7 @@ def test_loops_without_derivative_do_no_harm():
     assert float(jax.grad(counted)(3.0)) == 4
 
 
+@jax.key_check("off")
 def test_random_keys_are_residuals_too():
     def f(x, p, key):
         def noisy(x, key):

@@ -1,8 +1,10 @@
 """The check of random keys: what it notices, what it lets pass, and what it says."""
 
+import importlib.util
 import linecache
 import textwrap
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,3 +48,195 @@ def test_reuse_is_noticed(name):
 def test_no_false_alarm(name):
     assert not run(NO_REUSE[name], "warn")
     run(NO_REUSE[name], "error")
+
+
+# ------------------------------------------------------------------------------- messages
+
+
+def message(program, mode="warn"):
+    (text,) = run(program, mode)
+    return text
+
+
+def test_the_message_names_all_places_and_the_line_to_write():
+    text = message(
+        """
+        rng = random.key(3)
+        x = random.normal(rng, (3,))
+        y = random.uniform(rng, (3,))
+        """
+    )
+    name = f"program{_count}.py"
+    assert text.splitlines()[:-1] == [
+        "the random key `rng` is used twice: the two results are correlated.",
+        f"    made        {name}:1  rng = random.key(3)",
+        f"    first used  {name}:2  x = random.normal(rng, (3,))",
+        f"    used again  {name}:3  y = random.uniform(rng, (3,))",
+        f"Split the key in front of {name}:3:",
+        "    rng, subkey = random.split(rng)",
+        "    y = random.uniform(subkey, (3,))",
+    ]
+
+
+def test_the_message_lengthens_a_split():
+    text = message(
+        """
+        k1, k2 = random.split(key)
+        x = random.uniform(key)
+        """
+    )
+    assert "is used after it was split" in text
+    assert "    k1, k2, subkey = random.split(key, 3)" in text
+
+
+def test_the_message_finds_the_caller_of_a_function():
+    text = message(
+        """
+        def init(key):
+            return random.normal(key)
+        seed = random.key(3)
+        w = init(seed)
+        b = init(seed)
+        """
+    )
+    assert "`seed` is used twice: it gives the same random numbers again" in text
+    assert "    seed, subkey = random.split(seed)\n    b = init(subkey)" in text
+
+
+def test_messages_of_vmap_and_loops():
+    lanes = message(REUSE["vmap over x alone, the key with in_axes=None"])
+    assert "`key` is not mapped by vmap: every lane draws the same" in lanes
+    steps = message(REUSE["fori_loop that closes over the key"])
+    assert "`key` stays the same in a loop: every step draws the same" in steps
+    assert "fold_in(key, i)" in steps
+
+
+def test_a_warning_comes_once_for_a_place_and_at_that_line():
+    found = run("for _ in range(5):\n    a = random.normal(key)", "warn")
+    assert len(found) == 1
+    found = run("a = random.normal(key)\n" + "b = random.normal(key)\n" * 3, "warn")
+    assert len(found) == 3
+    key = random.key(0)
+    random.normal(key)
+    with pytest.warns(KeyReuseWarning) as seen:
+        random.normal(key)
+    assert seen[0].filename == __file__
+
+
+# ------------------------------------------------------------------------------- settings
+
+
+def test_modes():
+    key = random.key(0)
+    random.normal(key)
+    with jax.key_check("error"), pytest.raises(KeyReuseError):
+        random.normal(key)
+    with jax.debug_key_reuse(True):
+        with pytest.raises(KeyReuseError):
+            random.normal(key)
+        with jax.key_check("off"):
+            random.normal(key)
+    with pytest.raises(ValueError, match="must be one of 'off', 'warn'"):
+        jax.key_check("loud")
+    assert jax.config.tetrad_key_check == "warn"
+    assert random.KeyReuseError is jax.errors.KeyReuseError
+
+
+def test_uses_while_the_check_is_off_do_not_count():
+    key = random.key(0)
+    with jax.key_check("off"):
+        random.normal(key)
+    random.normal(key)
+
+
+def test_a_function_that_was_traced_before_is_an_error_in_its_turn():
+    f = jax.jit(lambda key: random.normal(key) + random.normal(key))
+    k1, k2 = random.split(random.key(0))
+    with jax.key_check("off"):
+        f(k1)
+    with jax.key_check("error"), pytest.raises(KeyReuseError):
+        f(k2)
+
+
+def test_strict_compares_seeds():
+    program = "a = random.key(1234)\nb = random.key(1234)\n"
+    assert not run(program, "warn")
+    (text,) = run(program, "strict")
+    assert "two keys are made from one seed, 1234" in text
+    assert not run("for _ in range(3):\n    a = random.key(1235)\n", "strict")
+
+
+# ----------------------------------------------------------------------------- bookkeeping
+
+
+def test_keys_that_were_computed_long_ago_are_known():
+    key = random.PRNGKey(0)
+    keys = random.split(key, 3)
+    first, grid = keys[0], random.split(keys[2], (2, 2))
+    jax.block_until_ready((first, grid))
+    one = grid[1, 0]
+    jax.block_until_ready(one)
+    random.normal(first), random.normal(one)
+    with jax.key_check("error"):
+        for again in (keys[0], grid[1][0], grid[:, 0][1]):
+            with pytest.raises(KeyReuseError):
+                random.normal(again)
+        random.normal(grid[0, 0])
+
+
+def test_a_long_line_of_ancestors_is_forgotten():
+    key = random.key(0)
+    for _ in range(1000):
+        key, _ = random.split(key)
+    family = key.note[0]
+    length = 0
+    while family.parent is not None:
+        family = family.parent[0]
+        length += 1
+    assert length < 200
+    assert family.how == "seed"
+
+
+def test_arrays_that_are_no_keys_carry_nothing():
+    words = jnp.zeros((4, 2), np.uint32)
+    assert not hasattr(words[0], "note")
+    assert not hasattr(random.normal(random.key(0), (3,)), "note")
+
+
+# ---------------------------------------------------------------------------------- trees
+
+
+def test_the_tree_of_keys():
+    with jax.see.keys() as tree:
+        key = random.key(42)
+        init, key, spare = random.split(key, 3)
+        random.normal(init)
+        for i in range(10):
+            key, sub = random.split(key)
+            random.uniform(random.fold_in(sub, i))
+    rows = [line[:28].rstrip() for line in str(tree).splitlines()]
+    assert rows == [
+        "key(42)",
+        "└─ split into 3",
+        "   ├─ [0] normal",
+        "   ├─ [1] split into 2  ×10",
+        "   │  └─ [1] fold_in  ×10",
+        "   │     └─ uniform  ×10",
+        "   └─ [2] not used",
+    ]
+    assert not tree.reused
+    with jax.see.keys() as tree, pytest.warns(KeyReuseWarning):
+        key = random.PRNGKey(1)
+        random.normal(key)
+        random.normal(key)
+    assert "normal  ← used again" in str(tree)
+    assert len(tree.reused) == 1
+    assert tree.svg().count("<text") > 3 and tree._repr_html_().startswith("<svg")
+
+
+def test_the_picture_in_the_documentation_is_up_to_date():
+    root = Path(__file__).parent.parent
+    spec = importlib.util.spec_from_file_location("tree", root / "tools/key_tree.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.FILE.read_text(encoding="utf-8") == module.picture()

@@ -158,6 +158,7 @@ def test_attention_explains_wrong_arguments():
 # --------------------------------------------------------------------------- initializers
 
 
+@jax.key_check("off")
 def test_known_first_weights():
     key = jax.random.key(42)
     got = initializers.he_normal()(key, (2, 3))
@@ -184,6 +185,7 @@ def test_variance_follows_the_fan(mode, n, distribution, dtype):
         assert np.abs(w).max() <= 2 * math.sqrt(2 / n) / spread * 1.0001
 
 
+@jax.key_check("off")
 def test_plain_first_weights():
     key = jax.random.key(0)
     assert initializers.constant(3)(key, (2,)).tolist() == [3, 3]

@@ -1,7 +1,6 @@
 """Random numbers from explicit keys."""
 
 from tetrad._src.util.errors import KeyReuseError as KeyReuseError
-from tetrad._src.lib.random.keys import PRNGKey as PRNGKey
 from tetrad._src.lib.random.vectors import ball as ball
 from tetrad._src.lib.random.uniform import bernoulli as bernoulli
 from tetrad._src.lib.random.gamma import beta as beta

@@ -168,7 +168,9 @@ class JitFunction(TracedFunction):
             if entry.warning is not None:
                 frames.warn(entry.warning)
                 entry.warning = None
-            outs = entry.program(*entry.operands(call.leaves))
+            outs = STATE.trace.process(entry.program, entry.operands(call.leaves))
+            if entry.keys is not None:
+                entry.keys.tell(entry.op, (*entry.consts, *call.leaves), outs)
         elif self._inline:
             outs = eval_jaxpr(entry.op.jaxpr, [*entry.consts, *call.leaves])
         else:

@@ -330,7 +330,9 @@ class Entry:
     is used so for the first time. `keys` says what it does with random keys, if anything.
     """
 
-    __slots__ = ("op", "consts", "out_tree", "single", "program", "kept", "warning", "keys")
+    __slots__ = (
+        "op", "consts", "out_tree", "single", "program", "kept", "warning", "keys",
+    )  # fmt: skip
 
     def __init__(
         self,

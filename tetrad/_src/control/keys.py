@@ -171,6 +171,9 @@ class Walk:
         return None
 
     def found(self, note: Note, earlier: Use, this: Use) -> None:
+        inside = self.routine is not None and earlier[:2] == this[:2]
+        if inside and self.kind == "twice":
+            return  # a routine knows what it does: of two draws it takes one
         self.reuses.append(Reuse(self.kind, None, note, earlier, this))
 
     def divide(self, eqn: Eqn, notes: Notes, numbers: Numbers) -> Note | None:
@@ -410,7 +413,8 @@ class Summary:
         ]
         notes = [None if family is None else family.note for family in self.inputs]
         outs, _ = walk.run(jaxpr, notes, [walk.fresh() for _ in notes])
-        self.reuses = walk.reuses
+        self.routine = isinstance(jaxpr.name, Routine)
+        self.reuses = [] if self.routine else walk.reuses
         self.outs = [
             note if keys.may_hold(aval) else None
             for note, aval in zip(outs, jaxpr.out_avals)
@@ -419,7 +423,6 @@ class Summary:
         for i, family in enumerate(self.inputs):
             if family is not None:
                 self._collect(family, i)
-        self.routine = isinstance(jaxpr.name, Routine)
 
     def _collect(self, family: Family, position: int) -> None:
         for which, use in family.used.items():

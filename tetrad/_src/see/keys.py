@@ -128,7 +128,11 @@ def _title(node: _Node) -> str:
     family = node.families[0]
     if node.how == "seed":
         seed = family.data
-        known = isinstance(seed, int) or hasattr(seed, "dtype") and not hasattr(seed, "aval")
+        known = (
+            isinstance(seed, int)
+            or hasattr(seed, "dtype")
+            and not hasattr(seed, "aval")
+        )
         text = f"key({seed})" if known and family.size == 1 else "keys of seeds"
     elif node.how == "split":
         text = f"split into {family.size}" if family.parent is not None else "split"
@@ -151,7 +155,9 @@ def _rows(roots: list[_Node]) -> Iterator[Row]:
         yield from _branch(root, "", 0, ())
 
 
-def _branch(node: _Node, prefix: str, depth: int, last: tuple[bool, ...]) -> Iterator[Row]:
+def _branch(
+    node: _Node, prefix: str, depth: int, last: tuple[bool, ...]
+) -> Iterator[Row]:
     family = node.families[0]
     where, source = _line(node.place)
     yield Row(depth, last, prefix + _title(node), where, source, False)
@@ -192,6 +198,8 @@ def _line(place: Place | None) -> tuple[str, str]:
         return "", ""
     line = frames.line_of(place)
     text = frames.source_line(line.file, line.line)
+    if len(text) > LONGEST_LINE:
+        text = frames.expression_at(*place) or text
     if len(text) > LONGEST_LINE:
         text = text[: LONGEST_LINE - 1] + "…"
     return str(line), text
