@@ -60,14 +60,13 @@ def _grown(families: Iterable[Family]) -> list[_Node]:
 def _child(roots: dict[Any, _Node], node: _Node | None, family: Family) -> _Node:
     """The node that a family belongs to, below the node of its parent."""
     line = _identity(family.place)
-    if node is None:
-        siblings = roots
-        which: Any = None
-    else:
+    siblings = roots
+    which: Any = None
+    if node is not None:
         if node.how == family.how and _identity(node.place) == line:
             return node  # the next turn of a loop
         siblings = node.children
-        which = family.parent[1] if family.parent is not None else None
+        _, which = family.parent or (None, None)
     key = family.how, line, which if type(which) is int else None
     found = siblings.get(key)
     if found is None:
@@ -97,7 +96,7 @@ def _enter(node: _Node, family: Family) -> None:
 
 def _verb(use: Use) -> str:
     """The name of what used a key."""
-    inner = use.op.jaxprs() if use.op is not None else ()
+    inner: Any = () if use.op is None else use.op.jaxprs()
     name = inner[0].name if len(inner) == 1 else getattr(use.op, "name", "used")
     return str(name).removeprefix("random_").lstrip("_") or "used"
 
