@@ -548,6 +548,19 @@ def test_callbacks_state_no_derivative():
         jax.linear_transpose(lambda x: (jax.debug.print("{}", x), x)[1], 1.0)(1.0)
 
 
+def test_callbacks_without_results_to_differentiate(seen):
+    def f(x):
+        io_callback(seen, None, x)
+        size = jax.pure_callback(
+            lambda v: np.int32(v.size), jax.ShapeDtypeStruct((), np.int32), x
+        )
+        return x * size
+
+    assert jax.jit(jax.grad(f))(2.0) == 1
+    assert jax.jvp(f, (2.0,), (3.0,))[1] == 3
+    assert seen.values == [2, 2]
+
+
 def test_custom_derivatives_of_callbacks(seen):
     @jax.custom_jvp
     def sin(x):

@@ -231,6 +231,10 @@ class HostCall(Call):
         finally:
             STATE.where = outside
 
+    def constant(self) -> bool:
+        """Whether there is no result that could have a derivative."""
+        return not any([aval.inexact for aval in self.avals])
+
     def take(self, results: Any) -> list[np.ndarray[Any, Any]]:
         """What the function returned, checked."""
         call = _Named(self.what, self.function.name)
@@ -297,7 +301,9 @@ class PureCallback(HostCall):
         results: list[Any] = PureCallback(callback, avals, self.sharding, method)(*args)
         return results
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> NoReturn:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        if self.constant():
+            return self(*primals), [None] * len(self.avals)
         raise ValueError(
             "Pure callbacks do not support JVP. Nothing is known about the derivative of"
             f" `{self.callback.name}`; state it with `jax.custom_jvp` or"
@@ -346,7 +352,9 @@ class IOCallback(HostCall):
         results: list[Any] = IOCallback(each, avals, False, self.sharding)(*args)
         return results
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> NoReturn:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        if self.constant():
+            return self(*primals), [None] * len(self.avals)
         raise ValueError(
             "IO callbacks do not support JVP. Nothing is known about the derivative of"
             f" `{self.callback.name}`; give it values that are not differentiated"
