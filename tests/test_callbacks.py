@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import gc
 import io as io_module
 import subprocess
 import sys
 import textwrap
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -550,7 +552,7 @@ def test_callbacks_state_no_derivative():
 
 def test_callbacks_without_results_to_differentiate(seen):
     def f(x):
-        io_callback(seen, None, x)
+        io_callback(lambda v: seen.values.append(float(v)), None, x)
         size = jax.pure_callback(
             lambda v: np.int32(v.size), jax.ShapeDtypeStruct((), np.int32), x
         )
@@ -927,3 +929,17 @@ def test_on_a_device_that_cannot_call_python(seen):
         assert y(jnp.array([2, 0, 3])).tolist() == [2, 0, 3]
         with pytest.raises(NotImplementedError, match="runs in pieces"):
             jax.jit(f).lower(jnp.arange(3.0)).compile()
+
+
+def test_closures_of_old_callbacks_are_let_go():
+    class Big:
+        pass
+
+    alive = []
+    for _ in range(160):
+        big = Big()
+        alive.append(weakref.ref(big))
+        jax.jit(lambda x, big=big: jax.pure_callback(lambda v: (big, v)[1], x, x))(1.0)
+        del big
+    gc.collect()
+    assert sum([ref() is not None for ref in alive]) < 140

@@ -114,6 +114,7 @@ class DebugPrint(DebugCall):
     logging_record: Any = None
 
     name = "debug_print"
+    hidden = ("np_printoptions", "logging_record")
 
     @property
     def shown(self) -> Effect:

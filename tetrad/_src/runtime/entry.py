@@ -27,6 +27,7 @@ entries: dict[bool, Cache] = {
     x64: Cache(f"recorded operations, x64={x64}", limit=65536) for x64 in (False, True)
 }
 _calls = Cache("recorded calls", limit=8192)  # by structure
+_host_calls = Cache("recorded calls of Python", limit=128)  # hold users' closures
 _recent_calls = Cache("recent calls", limit=512)  # by identity
 _projections = Cache("projections", limit=8192)
 
@@ -113,6 +114,7 @@ class Projection:
 
     __slots__ = ("index", "aval", "weight", "load")
     projected = True
+    calls_host = False
 
     def __init__(self, index: int, aval: Aval) -> None:
         self.index = index
@@ -142,9 +144,13 @@ def entry_of(op: Op, args: Sequence[Any]) -> Entry:
         return entry
     if op.kind is Kind.CALL:
         structure = (op.structural(), config.x64, kinds)
-        entry = _calls.get(structure)
+        entry = _calls.get(structure) or _host_calls.get(structure)
         if entry is None:
-            entry = _calls.setdefault(structure, Entry(op, args))
+            entry = Entry(op, args)
+            calls = _host_calls if entry.calls_host else _calls
+            entry = calls.setdefault(structure, entry)
+        if entry.calls_host:
+            return entry  # type: ignore[no-any-return]
     else:
         entry = Entry(op, args)
     return cache.setdefault(key, entry)  # type: ignore[no-any-return]

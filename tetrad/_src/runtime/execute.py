@@ -24,6 +24,7 @@ epoch = 0  # marks the nodes that the running flush needs
 reclaim: Callable[[], None]
 
 _programs = Cache("programs", limit=4096)
+_host_programs = Cache("programs that call Python", limit=128)  # hold users' closures
 compile_log: deque[Compiled] = deque(maxlen=4096)
 compile_count = 0
 launched = False  # whether a program is being launched: what it writes is uncertain
@@ -97,8 +98,11 @@ def _program(
     key = (device.backend, key)
     executable = _programs.get(key)
     if executable is None:
+        executable = _host_programs.get(key)
+    if executable is None:
         executable = _compile(nodes, leaves, scalars, outs, device)
-        _programs.setdefault(key, executable)
+        programs = _host_programs if nodes[0].entry.calls_host else _programs
+        programs.setdefault(key, executable)
     return executable, leaves, scalars
 
 
