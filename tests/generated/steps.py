@@ -437,6 +437,8 @@ def updated(s: Scope) -> Known:
             raise Unfit
     if x.is_complex and how in ("max", "min"):
         raise Unfit
+    if how == "multiply" and kind == 3 and not x.is_int:  # needs unique_indices
+        raise Unfit
     fitting = [
         v for v in reversed(s.values) if v.shape in (shape, ()) and v.dtype == x.dtype
     ]
