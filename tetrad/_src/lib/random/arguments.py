@@ -110,3 +110,14 @@ def spread_out(a: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         return a
     ndim = aval_of(a).ndim
     return broadcast_in_dim(a, shape, range(len(shape) - ndim, len(shape)))
+
+
+def increasing(name: str, **bounds: Any) -> None:
+    """Raises if the first of two numbers is larger than the second."""
+    (low_name, low), (high_name, high) = bounds.items()
+    numbers = (int, float, np.integer, np.floating)
+    if isinstance(low, numbers) and isinstance(high, numbers) and low > high:
+        raise ValueError(
+            f"jax.random.{name}: {low_name}={low} is larger than {high_name}={high}, so"
+            " there is nothing between them to draw"
+        )

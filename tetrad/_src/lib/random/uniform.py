@@ -17,11 +17,14 @@ from tetrad._src.lib.random.arguments import (
     Shape,
     bound,
     float_dtype,
+    increasing,
     no_sharding,
     parameters,
     pick,
     shape_of,
+    spread_out,
 )
+from tetrad._src.lib.random import tails
 from tetrad._src.lib.random.keys import Key, one_key
 from tetrad._src.numpy import convert
 from tetrad._src.numpy import shape as shape_functions
@@ -35,6 +38,8 @@ from tetrad._src.ops.identity import stop_gradient
 from tetrad._src.util import dtypes
 
 F32 = np.dtype(np.float32)
+NUMBERS = (int, float, np.integer, np.floating)
+ZERO, ONE = 0.0, 1.0
 
 
 def bits(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
@@ -49,7 +54,11 @@ def bits(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
 
 
 def uniform(
-    key: Key, shape: Shape = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
+    key: Key,
+    shape: Shape = (),
+    dtype: Any = None,
+    minval: Any = ZERO,
+    maxval: Any = ONE,
 ) -> Any:
     """Uniform numbers in [minval, maxval).
 
@@ -63,6 +72,8 @@ def uniform(
     dtype = float_dtype(dtype, "uniform")
     shape = shape_of(shape, "uniform")
     typed, _ = one_key(key, "uniform")
+    if minval is not ZERO or maxval is not ONE:
+        increasing("uniform", minval=minval, maxval=maxval)
     low = bound(minval, shape, dtype, "uniform", "minval")
     high = bound(maxval, shape, dtype, "uniform", "maxval")
     return _uniform(typed, low, high, shape=shape, dtype=dtype)
@@ -131,35 +142,85 @@ def standard_normal(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def truncated_normal(
-    key: Key, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = None
+    key: Key,
+    lower: Any,
+    upper: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Standard normal numbers between `lower` and `upper`, which are not drawn.
 
-    The bounds broadcast to `shape`, whose default is their common shape.
+    The bounds broadcast to `shape`, whose default is their common shape. They may be
+    far out: numbers between 6 and 7 have a mean of 6.157.
 
     >>> import tetrad as jax
     >>> x = jax.random.truncated_normal(jax.random.key(0), -1, 2, (1000,))
     >>> bool((x > -1).all() and (x < 2).all())
     True
     """
+    no_sharding(out_sharding, "truncated_normal")
     dtype = float_dtype(dtype, "truncated_normal")
     typed, _ = one_key(key, "truncated_normal")
-    if shape is None:
-        shape = broadcast_shapes(aval_of(lower).shape, aval_of(upper).shape)
-    shape = shape_of(shape, "truncated_normal")
-    low = bound(lower, shape, dtype, "truncated_normal", "lower")
-    high = bound(upper, shape, dtype, "truncated_normal", "upper")
-    return _truncated(typed, low, high, shape=shape, dtype=dtype)
+    increasing("truncated_normal", lower=lower, upper=upper)
+    far = _far_out(lower, upper)
+    shape, (low, high) = parameters(
+        "truncated_normal", shape, dtype, lower=lower, upper=upper
+    )
+    return _truncated(typed, low, high, shape=shape, dtype=dtype, far=far)
+
+
+def _far_out(lower: Any, upper: Any) -> bool | None:
+    """Whether both bounds are far on one side; None if that is not known or differs."""
+    if not isinstance(lower, NUMBERS) or not isinstance(upper, NUMBERS):
+        return None
+    return bool(lower >= tails.FROM or upper <= -tails.FROM)
+
+
+def _between(u: Any, low: Any, high: Any, dtype: Any) -> Any:
+    root = dtype.type(math.sqrt(2))
+    a, b = [special.erf(ops.div(bound, root)) for bound in (low, high)]
+    return ops.mul(root, special.erf_inv(spread(u, a, b)))
+
+
+def _near_or_far(u: Any, low: Any, high: Any, dtype: Any) -> Any:
+    """Each formula gets bounds that it is for, lest a gradient meet its infinities."""
+    far = ops.bitwise_or(
+        ops.ge(low, dtype.type(tails.FROM)), ops.le(high, dtype.type(-tails.FROM))
+    )
+    low_near, high_near, low_far, high_far = [
+        ops.select_n(mask, bound, shape_ops.full_like(bound, other))
+        for mask, bound, other in (
+            (far, low, -1),
+            (far, high, 1),
+            (ops.bitwise_not(far), low, tails.FROM),
+            (ops.bitwise_not(far), high, tails.FROM + 1),
+        )
+    ]
+    near = _between(u, low_near, high_near, dtype)
+    return ops.select_n(far, near, tails.NormalTail()(u, low_far, high_far))
 
 
 @compiled
 def _truncated(
-    typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
+    typed: Any,
+    low: Any,
+    high: Any,
+    shape: tuple[int, ...],
+    dtype: Any,
+    far: bool | None,
 ) -> Any:
     """The inverse distribution function of uniform numbers between those of the bounds."""
-    root = dtype.type(math.sqrt(2))
-    a, b = [special.erf(ops.div(bound, root)) for bound in (low, high)]
-    drawn = ops.mul(root, special.erf_inv(spread(unit(typed, shape, dtype), a, b)))
+    u = unit(typed, shape, dtype)
+    if far is None:
+        low, high = [spread_out(bound, shape, dtype) for bound in (low, high)]
+        drawn = _near_or_far(u, low, high, dtype)
+    elif far:
+        ends = [spread_out(bound, shape, dtype) for bound in (low, high)]
+        drawn = tails.NormalTail()(u, *ends)
+    else:
+        drawn = _between(u, low, high, dtype)
     infinity = dtype.type(np.inf)
     above = ops.nextafter(stop_gradient(low), infinity)
     below = ops.nextafter(stop_gradient(high), ops.neg(infinity))
@@ -181,6 +242,7 @@ def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
         raise TypeError(f"jax.random.randint draws integers, got dtype={dtype.name}")
     shape = shape_of(shape, "randint")
     typed, _ = one_key(key, "randint")
+    increasing("randint", minval=minval, maxval=maxval)
     info = dtypes.iinfo(dtype)
     if dtype.itemsize < 4:  # drawn as 32-bit numbers, within the range of the dtype
         for what, value in (("minval", minval), ("maxval", maxval)):
