@@ -244,6 +244,48 @@ REUSE = {
             return x * random.normal(key) * random.uniform(key)
         a = jax.grad(loss)(2.0)
     """,
+    "a loop inside grad that closes over the key": """
+        def loss(x):
+            def step(x, _):
+                return x * random.normal(key), None
+            return lax.scan(step, x, None, length=3)[0]
+        a = jax.grad(loss)(2.0)
+    """,
+    "a loop inside vmap that carries one key": """
+        def walk(x, key):
+            def step(carry, _):
+                x, key = carry
+                key, sub = random.split(key)
+                return (x + random.normal(sub), key), None
+            return lax.scan(step, (x, key), None, length=3)[0][0]
+        a = jax.vmap(walk, in_axes=(0, None))(jnp.arange(2.0), key)
+    """,
+    "keys that were stacked, and one of them": """
+        k1, k2 = random.split(key)
+        keys = jnp.stack([k1, k2])
+        a = jax.vmap(random.normal)(keys)
+        b = random.normal(k2)
+    """,
+    "raw keys that were concatenated, and one of them": """
+        keys = random.split(raw, 3)
+        more = jnp.concatenate([keys[:1], keys[2:]])
+        a = jax.vmap(random.normal)(more)
+        b = random.normal(keys[2])
+    """,
+    "keys that were stacked under jit": """
+        @jax.jit
+        def f(k1, k2):
+            return jax.vmap(random.normal)(jnp.stack([k1, k2])) + random.uniform(k1)
+        k1, k2 = random.split(key)
+        a = f(k1, k2)
+    """,
+    "a custom derivative that draws twice": """
+        @jax.custom_vjp
+        def f(x, key):
+            return x * random.normal(key) * random.uniform(key)
+        f.defvjp(lambda x, k: (f(x, k), None), lambda _, ct: (ct, None))
+        a = jax.jit(f)(2.0, key)
+    """,
     "twice inside checkpoint": """
         @jax.checkpoint
         def f(x, key):
@@ -485,6 +527,104 @@ NO_REUSE = {
     "keys of different devices and forms": """
         moved = jax.device_put(key)
         a = random.normal(moved)
+    """,
+    "a custom derivative that draws in its forward rule": """
+        @jax.custom_vjp
+        def f(x, key):
+            return x * random.normal(key)
+        def forward(x, key):
+            noise = random.normal(key)
+            return x * noise, noise
+        f.defvjp(forward, lambda noise, ct: (ct * noise, None))
+        a = jax.grad(f)(2.0, key)
+    """,
+    "a custom derivative under jit": """
+        @jax.custom_jvp
+        def f(x, key):
+            return x * random.normal(key)
+        @f.defjvp
+        def rule(primals, tangents):
+            x, key = primals
+            return x * random.normal(key), tangents[0]
+        k1, k2 = random.split(key)
+        a = jax.jit(jax.grad(f))(2.0, k1) + jax.jit(f)(2.0, k2)
+    """,
+    "walks with a key for each lane": """
+        def walk(x, key):
+            def step(carry, _):
+                x, key = carry
+                key, sub = random.split(key)
+                return (x + random.normal(sub), key), None
+            return lax.scan(step, (x, key), None, length=3)[0][0]
+        a = jax.vmap(walk)(jnp.arange(2.0), random.split(key, 2))
+        b = jax.jit(jax.vmap(walk))(jnp.arange(2.0), random.split(raw, 2))
+    """,
+    "branches by lane": """
+        def f(flag, key):
+            return lax.cond(flag, lambda k: random.normal(k), lambda k: random.uniform(k), key)
+        a = jax.vmap(f)(jnp.array([True, False]), random.split(key, 2))
+    """,
+    "gradients through a loop over keys": """
+        def loss(x, keys):
+            step = lambda x, k: (x * random.normal(k), None)
+            return lax.scan(jax.checkpoint(step), x, keys)[0]
+        k1, k2 = random.split(key)
+        a = jax.grad(loss)(2.0, random.split(k1, 3))
+        b = jax.vmap(jax.grad(loss), in_axes=(0, None))(jnp.ones(1), random.split(k2, 3))
+    """,
+    "a key from a file": """
+        saved = np.asarray(random.key_data(key))
+        again = random.wrap_key_data(saved)
+        a = random.normal(again)
+    """,
+    "keys for each layer, by name": """
+        def init(key, sizes):
+            keys = random.split(key, len(sizes))
+            return {f"w{i}": random.normal(k, (n,)) for i, (k, n) in enumerate(zip(keys, sizes))}
+        k1, k2 = random.split(key)
+        params, others = init(k1, [2, 3]), init(k2, [4])
+    """,
+    "a generator of keys": """
+        class Keys:
+            def __init__(self, key):
+                self.key = key
+            def __next__(self):
+                self.key, sub = random.split(self.key)
+                return sub
+        keys = Keys(key)
+        for _ in range(3):
+            a = random.normal(next(keys))
+    """,
+    "Monte Carlo in batches": """
+        @jax.jit
+        def estimate(key):
+            def batch(total, k):
+                kx, ky = random.split(k)
+                x, y = random.uniform(kx, (10,)), random.uniform(ky, (10,))
+                return total + jnp.sum(x * x + y * y < 1), None
+            return lax.scan(batch, 0, random.split(key, 5))[0]
+        a = estimate(key)
+    """,
+    "the samplers, each with a key of its own": """
+        for sub, draw in zip(random.split(key, 40), [
+            lambda k: random.bernoulli(k, 0.3, (2,)), lambda k: random.beta(k, 1.0, 2.0),
+            lambda k: random.binomial(k, 5, 0.3), lambda k: random.categorical(k, jnp.ones(3)),
+            random.cauchy, lambda k: random.choice(k, 5, (2,), replace=False),
+            lambda k: random.choice(k, 5, (2,), p=jnp.ones(5) / 5),
+            lambda k: random.dirichlet(k, jnp.ones(3)), random.exponential,
+            lambda k: random.gamma(k, 2.0), random.gumbel, random.laplace, random.logistic,
+            lambda k: random.multivariate_normal(k, jnp.zeros(2), jnp.eye(2)),
+            lambda k: random.normal(k, (2,), jnp.complex64), lambda k: random.pareto(k, 2.0),
+            lambda k: random.permutation(k, 5), lambda k: random.poisson(k, 3.0),
+            lambda k: random.randint(k, (3,), 0, 9), lambda k: random.t(k, 2.0),
+            lambda k: random.truncated_normal(k, -1.0, 1.0), random.rademacher,
+            lambda k: random.ball(k, 3), lambda k: random.weibull_min(k, 1.0, 2.0),
+            lambda k: random.permutation(k, jnp.eye(3), independent=True),
+            lambda k: random.maxwell(k), lambda k: random.orthogonal(k, 3),
+        ]):
+            draw(sub)
+            jax.jit(draw)(random.fold_in(sub, 1))
+            jax.vmap(draw)(random.split(random.fold_in(sub, 2), 2))
     """,
     "stacked and taken apart": """
         k1, k2 = random.split(key)

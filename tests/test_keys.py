@@ -136,6 +136,10 @@ def test_modes():
             random.normal(key)
         with jax.key_check("off"):
             random.normal(key)
+            with jax.debug_key_reuse(True), pytest.raises(KeyReuseError):
+                random.normal(key)
+    with jax.debug_key_reuse(False):
+        random.normal(key)
     with pytest.raises(ValueError, match="must be one of 'off', 'warn'"):
         jax.key_check("loud")
     assert jax.config.tetrad_key_check == "warn"

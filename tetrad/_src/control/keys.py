@@ -71,6 +71,7 @@ class Walk:
         self.numbers: dict[Any, int] = {}
         self.count = 0
         self.routine: Eqn | None = None  # the equation that calls the current routine
+        self.own: dict[int, Use] = {}  # what the current routine used, by identity
         self.caller: Place | None = None
 
     # -- values ----------------------------------------------------------------
@@ -124,6 +125,9 @@ class Walk:
         outs: Notes = [None] * len(eqn.outs)
         if notes and notes[0] is not None and len(eqn.outs) == 1:
             outs = [self.move(eqn, notes[0], numbers)]
+            if len(notes) > 1 and outs[0] is None:
+                avals = [a.aval for a in eqn.ins]
+                outs = [keys.joined(op, notes, avals, eqn.outs[0].aval)]
         if op.effects:
             return outs, [self.fresh() for _ in eqn.outs]
         key = (op, *numbers)
@@ -155,10 +159,19 @@ class Walk:
 
     def used(self, note: Note, this: Use) -> Use | None:
         """Writes down a use; gives an earlier one of the same key."""
+        if note[0].how == "joined":
+            found = [self.used(member, this) for member in keys.each(note)]
+            return next((earlier for earlier in found if earlier is not None), None)
         earlier = keys.use(note, this)
-        if earlier is None and self.undo is not None:
-            self.undo.append(note)
-        return None if earlier is None else Use._make(earlier)
+        if earlier is None:
+            if self.undo is not None:
+                self.undo.append(note)
+            if self.routine is not None:
+                self.own[id(this)] = this
+            return None
+        if self.routine is not None and id(earlier) in self.own:
+            return None  # a routine knows what it does: of two draws it takes one
+        return Use._make(earlier)
 
     def draw(self, eqn: Eqn, notes: Notes, numbers: Numbers) -> Note | None:
         note = notes[0]
@@ -171,9 +184,6 @@ class Walk:
         return None
 
     def found(self, note: Note, earlier: Use, this: Use) -> None:
-        inside = self.routine is not None and earlier[:2] == this[:2]
-        if inside and self.kind == "twice":
-            return  # a routine knows what it does: of two draws it takes one
         self.reuses.append(Reuse(self.kind, None, note, earlier, this))
 
     def divide(self, eqn: Eqn, notes: Notes, numbers: Numbers) -> Note | None:
@@ -233,6 +243,7 @@ class Walk:
         if self.routine is None:
             if isinstance(inner[0].name, Routine):
                 self.routine = eqn
+                self.own = {}
             elif op.flow is None:
                 self.caller = self.caller or eqn.where
         try:
@@ -453,7 +464,7 @@ class Summary:
             earlier = keys.use(note, this)
             if earlier is not None:
                 key = args[sink.position]
-                keys.report(Reuse("twice", key, note, earlier, this))
+                keys.report(Reuse("twice", key, note, Use._make(earlier), this))
         for note, out in zip(self.outs, outs):
             if note is not None:
                 found = given.note(note)

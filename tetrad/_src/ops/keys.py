@@ -16,6 +16,7 @@ what operations call: `drawn`, `divided`, `folded`, `made`, `same`.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ from tetrad._src.core.bind import STATE, Trace, Tracer, Value, base_trace
 from tetrad._src.core.op import Op
 from tetrad._src.core.stage import StageTracer, where
 from tetrad._src.ops.identity import Copy, StopGradient
+from tetrad._src.ops.slices import Concatenate
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import Place
@@ -35,6 +37,7 @@ from tetrad._src.util.memo import Cache
 WHOLE = -1  # all keys of a family
 LONGEST_LINE = 64  # ancestors that a family remembers
 FOLDS = 1024  # keys folded from one key that are remembered
+JOINED = 1024  # elements of arrays put together up to which we know whose they are
 MANY = 32  # uses of parts of a family that are kept apart
 
 Note = tuple[Any, Any]  # (Family, which)
@@ -139,6 +142,9 @@ def use(note: Note, this: Any) -> Any:
     family, which = note
     if not family.size:
         return None
+    if family.how == "joined":
+        found = [use(member, this) for member in each(note)]
+        return next((earlier for earlier in found if earlier is not None), None)
     used: dict[Any, Any] = family.used
     if isinstance(which, np.ndarray):
         return _use_part(family, which, this)
@@ -173,8 +179,8 @@ def _use_part(family: Family, which: np.ndarray[Any, Any], this: Any) -> Any:
         return None
     if family.mixed and WHOLE in family.used:
         return family.used[WHOLE]
-    for one, earlier in family.used.items():
-        if type(one) is int and one in which:
+    for number, earlier in family.used.items():
+        if type(number) is int and number in which:
             return earlier
     parts = family.parts
     if parts is None:
@@ -235,7 +241,7 @@ def note_of(x: Any) -> Note | None:
 
 
 def _followed(x: Value) -> Note | None:
-    """The note of a pending array that consists of the keys of another one."""
+    """The note of a pending array that consists of the keys of others."""
     chain = []
     origin = base_trace().origin
     note: Note | None = None
@@ -246,13 +252,18 @@ def _followed(x: Value) -> Note | None:
         op, args = found
         if not args or not isinstance(args[0], Value) or not may_hold(args[0].aval):
             return None
+        if type(op) is Concatenate:
+            note = joined(
+                op, [note_of(a) for a in args], [a.aval for a in args], x.aval
+            )
+            break
         chain.append((op, args, x.aval))
         x = args[0]
         note = getattr(x, "note", None)
     for op, args, out in reversed(chain):
-        note = moved(op, note, args[0].aval, args[1:], out)
         if note is None:
             return None
+        note = moved(op, note, args[0].aval, args[1:], out)
     return note
 
 
@@ -274,6 +285,49 @@ def moved(
         table = _places(op, source, others)
         return None if table is None else chosen(note, source, table)
     return None
+
+
+def joined(
+    op: Any, notes: Sequence[Note | None], avals: Sequence[Aval], out: Aval
+) -> Note | None:
+    """The note of arrays of keys that were put together; None if it is not known."""
+    if type(op) is not Concatenate or out.size > JOINED or not may_hold(out):
+        return None
+    if is_raw(out) and op.dimension == out.ndim - 1:
+        return None
+    parts = []
+    for note, aval in zip(notes, avals):
+        if note is None:
+            return None
+        members = each(note)
+        part = np.empty(len(members), object)
+        for i, member in enumerate(members):
+            part[i] = member
+        parts.append(part.reshape(key_shape(aval)))
+    together = np.concatenate(parts, op.dimension)
+    family = Family("joined", None, None, out, together.reshape(-1).tolist())
+    family.mixed = True
+    return family.note
+
+
+def each(note: Note) -> list[Note]:
+    """The notes of the single keys of an array."""
+    family, which = note
+    if isinstance(which, np.ndarray):
+        numbers = which.reshape(-1).tolist()
+    elif type(which) is int and which == WHOLE:
+        numbers = list(range(family.size))
+    else:
+        numbers = [which]
+    return [one(family, number) for number in numbers]
+
+
+def one(family: Family, number: Any) -> Note:
+    """The note of one key of a family."""
+    if family.how == "joined" and type(number) is int:
+        note: Note = family.data[number]
+        return note
+    return family, number
 
 
 def _places(op: Any, source: Aval, others: Sequence[Any]) -> Any:
@@ -313,7 +367,7 @@ def chosen(note: Note, source: Aval, table: Any) -> Note | None:
             return note
         return family, np.full(table.shape, which)
     if table.size == 1:
-        return family, int(table.reshape(()))
+        return one(family, int(table.reshape(())))
     if (
         table.shape == family.shape
         and (table.reshape(-1) == np.arange(family.size)).all()
@@ -478,7 +532,7 @@ def picked(keys: Value, number: int, out: Any) -> None:
         note = note_of(keys)
     family, which = note  # type: ignore[misc]
     if aval is family.aval and aval.ndim == (1 if aval.dtype is KEY else 2):
-        out.note = (family, number) if type(which) is int and which < 0 else note
+        out.note = one(family, number) if type(which) is int and which < 0 else note
         return
     numbers = np.arange(aval.size, dtype=np.int64).reshape(aval.shape)
     found = chosen(note, aval, numbers[number])  # type: ignore[arg-type]

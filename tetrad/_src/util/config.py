@@ -436,6 +436,24 @@ class Block(contextlib.ContextDecorator):
         _write(mine, name, value)
 
 
+class Blocks(contextlib.ContextDecorator):
+    """Two settings for one thread."""
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: Block, second: Block) -> None:
+        self.first = first
+        self.second = second
+
+    def __enter__(self) -> None:
+        self.first.__enter__()
+        self.second.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self.second.__exit__(*error)
+        self.first.__exit__(*error)
+
+
 # What is told when one of some settings comes on anywhere, or is off everywhere again,
 # so that what it asks for costs nothing before; and in how many places each is on.
 _switches: Final[dict[str, Callable[[bool], None]]] = {}
@@ -591,6 +609,18 @@ class scoped:
         return f"<context manager of {self.name}>"
 
 
+class _KeyReuse(scoped):
+    """As JAX's: True makes the reuse of a key an error, False has nobody look."""
+
+    __slots__ = ()
+
+    def __call__(self, value: Any = True) -> Any:
+        flag = config.scope(self.name, value)
+        return Blocks(
+            flag, config.scope("tetrad_key_check", "error" if value else "off")
+        )
+
+
 enable_x64: Final = scoped("jax_enable_x64", True)
 disable_jit: Final = scoped("jax_disable_jit", True)
 default_device: Final = scoped("jax_default_device")
@@ -600,7 +630,7 @@ numpy_dtype_promotion: Final = scoped("jax_numpy_dtype_promotion")
 numpy_rank_promotion: Final = scoped("jax_numpy_rank_promotion")
 debug_nans: Final = scoped("jax_debug_nans", True)
 debug_infs: Final = scoped("jax_debug_infs", True)
-debug_key_reuse: Final = scoped("jax_debug_key_reuse", True)
+debug_key_reuse: Final = _KeyReuse("jax_debug_key_reuse", True)
 key_check: Final = scoped("tetrad_key_check")
 check_tracer_leaks: Final = scoped("jax_check_tracer_leaks", True)
 checking_leaks: Final = check_tracer_leaks  # its older name
