@@ -16,7 +16,7 @@ from tetrad._src.control.call import Jit
 from tetrad._src.control.checkpoint import Name
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Var
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var
 from tetrad._src.core.stage import stage
 from tetrad._src.transforms.linearize import linearize_flat
 from tetrad._src.util import frames, tree
@@ -55,32 +55,17 @@ def _origins(jaxpr: Jaxpr, closed: int, names: list[str]) -> list[Residual]:
     for eqn in jaxpr.eqns:
         for var in eqn.outs:
             if var in kept:
-                found.append((var.aval, _result_of(eqn, var)))
+                found.append((var.aval, _result_of(eqn)))
     return found
 
 
-def _result_of(eqn: Eqn, var: Var) -> str:
-    named = _named(eqn, var)
-    if named is not None:
-        name, line = named
-        return f"named '{name}' from {line}"
+def _result_of(eqn: Eqn) -> str:
     line = frames.format_where(eqn.where)
+    if type(eqn.op) is Name:
+        return f"named '{eqn.op.label}' from {line}"
     if type(eqn.op) is Jit:
         return f"output of jitted function '{eqn.op.jaxpr.name}' from {line}"
     return f"output of {eqn.op.name} from {line}"
-
-
-def _named(eqn: Eqn, var: Atom) -> tuple[str, str] | None:
-    """The name that `checkpoint_name` gave a result, perhaps inside a call, and where."""
-    if type(eqn.op) is Name:
-        return eqn.op.label, frames.format_where(eqn.where)
-    if type(eqn.op) is not Jit:
-        return None
-    inner = eqn.op.jaxpr.outs[list(eqn.outs).index(var)]  # type: ignore[arg-type]
-    for held in eqn.op.jaxpr.eqns:
-        if inner in held.outs:
-            return _named(held, inner)
-    return None
 
 
 def print_saved_residuals(fun: Fun, *args: Any, **kwargs: Any) -> None:

@@ -24,7 +24,8 @@ from tetrad._src.control.call import (
     places,
 )
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, dce
+from tetrad._src.core.bind import STATE, base_trace
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, dce, eval_jaxpr
 from tetrad._src.core.op import Flow, Kind, Linear, Split, infer
 from tetrad._src.core.rewrite import inline
 from tetrad._src.ops.families import Unary
@@ -70,7 +71,7 @@ class Remat(JaxprCall):
             )
         again = Remat(later, True, self.policy, self.prevent_cse)
         return Split(
-            jit_of(known), places(unknown, False), again, operands, unknown_out
+            Known(known), places(unknown, False), again, operands, unknown_out
         )
 
     def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
@@ -88,6 +89,22 @@ class Remat(JaxprCall):
             name = "stablehlo.optimization_barrier"
             operands = tuple(emit(name, *operands, result=avals))
         return emit.inline(self.jaxpr, *operands)
+
+
+class Known(JaxprCall):
+    """The part of a checkpoint that is computed now.
+
+    Outside of all transformations it is one call; inside it is its equations.
+    """
+
+    jaxpr: Jaxpr
+
+    inlined = True
+
+    def __call__(self, *args: Any) -> Any:
+        if STATE.trace is base_trace():
+            return STATE.trace.process(jit_of(self.jaxpr), args)
+        return eval_jaxpr(self.jaxpr, args)
 
 
 Parts = tuple[Jaxpr, Jaxpr, tuple[int, ...], Mask]
