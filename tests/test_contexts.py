@@ -129,3 +129,28 @@ def test_traced_values_say_where_to_ask():
     with pytest.raises(AttributeError, match="no sharding.*jax.typeof"):
         jax.jit(lambda x: x.sharding)(1.0)
     assert jax.vmap(jnp.sin).__doc__.startswith("Vectorized version of sin: maps it")
+
+
+def test_shards_of_an_array():
+    x = jnp.ones((2, 3))
+    (shard,) = x.addressable_shards
+    assert shard.device == x.device
+    assert shard.index == (slice(None), slice(None))
+    assert (shard.replica_id, shard.data is x) == (0, True)
+    assert x.addressable_data(0) is x
+
+
+def test_platforms_of_a_lowered_function():
+    traced = jax.jit(lambda x: x + 1).trace(1.0)
+    assert "stablehlo.add" in traced.lower(lowering_platforms=("tpu",)).as_text()
+    assert traced.lower(lowering_platforms=("tpu", "cpu")).compile()(2.0) == 3
+    with pytest.raises(ValueError, match="lowered for tpu, but it would run on cpu"):
+        traced.lower(lowering_platforms=("tpu",)).compile()
+
+
+def test_environment_info(capsys):
+    text = jax.print_environment_info(return_string=True)
+    assert f"numpy:  {np.__version__}" in text
+    assert "cpu:0" in text
+    assert jax.print_environment_info() is None
+    assert capsys.readouterr().out == text + "\n"

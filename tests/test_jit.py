@@ -314,12 +314,12 @@ MISTAKES = [
     (
         lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]),
         ValueError,
-        "static argument `n` .* a tuple instead of .1.",
+        "static arguments .* `n` .* a tuple instead of .1.",
     ),
     (
         lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, X),
         ValueError,
-        "static argument `n`.*cannot be arrays",
+        "static arguments .*`n`.*cannot be arrays",
     ),
     (lambda: jax.jit(lambda x: x, static_argnums=3), ValueError, "static_argnums=3"),
     (lambda: jax.jit(lambda x: x, static_argnames="q"), ValueError, "parameters x"),
@@ -327,7 +327,7 @@ MISTAKES = [
     (
         lambda: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0),
         ValueError,
-        "both static and donated",
+        "static_argnames and donate_argnames",
     ),
     (
         lambda: jax.jit(lambda x: 1 if x > 0 else 2)(1.0),

@@ -47,6 +47,9 @@ from tetrad._src.api.devices import process_count as process_count
 from tetrad._src.api.devices import process_index as process_index
 from tetrad._src.api.devices import register_pjrt_plugin as register_pjrt_plugin
 from tetrad._src.api.devices import set_cpu_devices as set_cpu_devices
+from tetrad._src.api.environment import (
+    print_environment_info as print_environment_info,
+)
 from tetrad._src.api.inspect import ShapeDtypeStruct as ShapeDtypeStruct
 from tetrad._src.api.inspect import eval_shape as eval_shape
 from tetrad._src.api.inspect import make_jaxpr as make_jaxpr
@@ -80,6 +83,7 @@ from tetrad._src.api.transforms import vjp as vjp
 from tetrad._src.api.transforms import vmap as vmap
 from tetrad._src.lib.callbacks import pure_callback as pure_callback
 from tetrad._src.runtime.array import Array as Array
+from tetrad._src.runtime.array import Shard as Shard
 from tetrad._src.runtime.device import Device as Device
 from tetrad._src.util.config import check_tracer_leaks as check_tracer_leaks
 from tetrad._src.util.config import checking_leaks as checking_leaks

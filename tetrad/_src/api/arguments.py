@@ -68,8 +68,8 @@ class ArgumentRules:
         both = set(self.static_numbers) & set(self.donated_numbers)
         if both or set(self.static_names) & set(self.donated_names):
             raise ValueError(
-                f"{self.what}: an argument of `{name_of(fun)}` is both static and donated; only"
-                " arrays can be donated"
+                f"{self.what}: static_argnames and donate_argnames cannot intersect, but an"
+                f" argument of `{name_of(fun)}` is in both; only arrays can be donated"
             )
         self.donates = bool(self.donated_numbers or self.donated_names)
         self.plain = not (self.static_numbers or self.static_names)
@@ -204,8 +204,9 @@ class ArgumentRules:
                 " static_argnames if its leaves are arrays."
             )
         raise ValueError(
-            f"{self.what}: static argument `{name}` of `{name_of(self.fun)}` has type"
-            f" {type(value).__name__}. {instead}"
+            f"{self.what}: Non-hashable static arguments are not supported, but"
+            f" `{name}` of `{name_of(self.fun)}` has type {type(value).__name__}."
+            f" {instead}"
         )
 
     def donated_mask(

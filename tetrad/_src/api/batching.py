@@ -117,7 +117,7 @@ def _check_options(fun: Any, in_axes: Any, out_axes: Any, spmd_axis_name: Any) -
     _check_axes("in_axes", in_axes)
     if not isinstance(in_axes, (tuple, int, np.integer)) and in_axes is not None:
         raise TypeError(
-            "vmap: in_axes must be an int, None, or a tuple with one entry an argument,"
+            "vmap in_axes must be an int, None, or a tuple with one entry an argument,"
             f" got {shortened(in_axes)} of type {type(in_axes).__name__}. For one"
             f" argument that is a {type(in_axes).__name__}, write"
             f" in_axes=({shortened(in_axes)},)."
@@ -154,7 +154,7 @@ def _check_axes(what: str, axes: Any) -> None:
             axis is None or isinstance(axis, (int, np.integer))
         ):
             raise TypeError(
-                f"vmap: {what} must be an int, None, or a pytree of these, got"
+                f"vmap {what} must be an int, None, or a pytree of these, got"
                 f" {shortened(axis)} of type {type(axis).__name__} in"
                 f" {what}={shortened(axes)}"
             )

@@ -791,6 +791,11 @@ def fitting(
     else:
         path = tree.keystr(path_of_leaf(in_tree, index))
         name = f"the result of `{name_of(fun)}`{' at ' + path if path else ''}"
+    if what == "vjp":
+        raise ValueError(
+            f"vjp: the cotangent of {name} has an unexpected JAX type: it must be"
+            f" {aval.long_name()}, got {got.long_name()}"
+        )
     if got.shape != aval.shape:
         raise ValueError(
             f"{what}: the {kind} of {name} must have its shape {aval.shape}, got"

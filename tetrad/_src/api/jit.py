@@ -249,18 +249,18 @@ def _check_function(function: Any) -> None:
     if isinstance(function, (staticmethod, classmethod)):
         kind = type(function).__name__
         raise TypeError(
-            f"jit takes a function, got a {kind}. Write @{kind} above @jax.jit, so that"
-            " jit gets the plain function."
+            f"jit: {kind} arguments are not supported. Expected a callable value: write"
+            f" @{kind} above @jax.jit, so that jit gets the plain function."
         )
     if not callable(function):
         raise TypeError(
-            f"jit takes a function, got {shortened(function)} of type"
+            f"jit: Expected a callable value, got {shortened(function)} of type"
             f" {type(function).__name__}. Write jit(f)(x), not jit(f(x))."
         )
     if inspect.isgeneratorfunction(function):
         raise TypeError(
-            f"jit takes a function that returns arrays, but `{name_of(function)}` is a"
-            " generator (it has a `yield`). Return a list of the values instead."
+            f"jit: Expected a function, got a generator function: `{name_of(function)}`"
+            " has a `yield`. Return a list of the values instead."
         )
 
 

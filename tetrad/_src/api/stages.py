@@ -157,12 +157,19 @@ class Traced(Stage):
         entry = self._function.entry
         return ClosedJaxpr(entry.op.jaxpr, entry.consts)
 
-    def lower(self) -> Lowered:
-        return Lowered(self._function)
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Ready to be compiled; what is lowered is the same for all platforms."""
+        return Lowered(self._function, lowering_platforms)
 
 
 class Lowered(Stage):
     """A function ready to be compiled for arguments of given types."""
+
+    def __init__(
+        self, function: Function, platforms: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(function)
+        self._platforms = platforms
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program before compilation, in dialect "stablehlo" (default) or "jaxpr".
@@ -205,6 +212,13 @@ class Lowered(Stage):
             raise NotImplementedError(
                 "compile(compiler_options=...) is not available: the compiler has no"
                 " options by program; settings are in jax.config"
+            )
+        platform = _placement(self._function.entry).device.platform
+        if self._platforms is not None and platform not in self._platforms:
+            raise ValueError(
+                f"compile: the function was lowered for {', '.join(self._platforms)}, but"
+                f" it would run on {platform}. Leave lowering_platforms out, or choose"
+                " another default device"
             )
         return Compiled(self._function)
 

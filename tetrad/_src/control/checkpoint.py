@@ -70,9 +70,7 @@ class Remat(JaxprCall):
                 self.jaxpr, unknown, self.policy
             )
         again = Remat(later, True, self.policy, self.prevent_cse)
-        return Split(
-            Known(known), places(unknown, False), again, operands, unknown_out
-        )
+        return Split(Known(known), places(unknown, False), again, operands, unknown_out)
 
     def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
         linear = linear_mask(args)

@@ -9,7 +9,7 @@ One slotted object is both. It is *pending* while `buffer` is None: then `entry`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,15 @@ class ArrayType(type):
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, Value)
+
+
+class Shard(NamedTuple):
+    """A part of an array: where it lies, which elements it has, and these."""
+
+    device: Device
+    index: tuple[slice, ...]  # type: ignore[assignment]
+    replica_id: int
+    data: Array
 
 
 class Array(Value, metaclass=ArrayType):
@@ -97,6 +106,18 @@ class Array(Value, metaclass=ArrayType):
     @property
     def itemsize(self) -> int:
         return int(self.aval.dtype.itemsize)
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts of the array by device: one, for an array lies on one device."""
+        index = (slice(None),) * self.aval.ndim
+        return [Shard(self.placement.device, index, 0, self)]
+
+    global_shards = addressable_shards
+
+    def addressable_data(self, index: int) -> Array:
+        """The data of part `index`."""
+        return self.addressable_shards[index].data
 
     @property
     def is_fully_addressable(self) -> bool:
