@@ -39,6 +39,19 @@ EXEMPT: dict[str, str] = {
     "dce_sink": "gives nothing: test_contexts.py",
     "broadcast_shapes": "no operation; see test_shapes_that_broadcast",
     "dtype": "about dtypes",
+    **dict.fromkeys(
+        [
+            "conv",
+            "conv_dimension_numbers",
+            "conv_general_dilated",
+            "conv_general_dilated_patches",
+            "conv_transpose",
+            "conv_with_general_padding",
+            "padtype_to_pads",
+            "reduce_window",
+        ],
+        "arguments that depend on each other; see test_convolution.py",
+    ),
     "custom_root": "takes functions; see test_control.py",
     "custom_linear_solve": "takes functions; see test_control_transforms.py",
 }

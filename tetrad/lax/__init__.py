@@ -337,3 +337,18 @@ from tetrad._src.ops.scatter import ScatterMin as scatter_min_p
 from tetrad._src.ops.scatter import ScatterMul as scatter_mul_p
 from tetrad._src.ops.sort import Sort as sort_p
 from tetrad._src.ops.sort import TopK as top_k_p
+
+# Windows and convolutions
+from tetrad._src.control.windows import reduce_window as reduce_window
+from tetrad._src.ops.convolution import ConvDimensionNumbers as ConvDimensionNumbers
+from tetrad._src.ops.convolution import conv as conv
+from tetrad._src.ops.convolution import conv_dimension_numbers as conv_dimension_numbers
+from tetrad._src.ops.convolution import conv_general_dilated as conv_general_dilated
+from tetrad._src.ops.convolution import (
+    conv_general_dilated_patches as conv_general_dilated_patches,
+)
+from tetrad._src.ops.convolution import conv_transpose as conv_transpose
+from tetrad._src.ops.convolution import (
+    conv_with_general_padding as conv_with_general_padding,
+)
+from tetrad._src.ops.windows import padtype_to_pads as padtype_to_pads

@@ -469,7 +469,7 @@ def fold_of(
 
     `consts` counts the closed-over values of `computation`. `init` has the dtype of `x`.
     """
-    name = _combiner(computation) if not consts else None
+    name = combiner_of(computation) if not consts else None
     if name is None:
         return None
     fold, identity, combine = _FOLDS[name]
@@ -489,7 +489,7 @@ _IDENTITIES: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _combiner(jaxpr: Jaxpr) -> str | None:
+def combiner_of(jaxpr: Jaxpr) -> str | None:
     """The name of the one operation that a jaxpr applies to its two inputs."""
     if len(jaxpr.eqns) != 1:
         return None

@@ -11,6 +11,7 @@ from tetrad._src.cpu.kernels import (
     dot,
     exchanges,
     lapack,
+    patches,
     sort,
     topk,
 )
@@ -29,6 +30,7 @@ registry: dict[str, Kernel] = {
     "dot": Kernel(dot.build, dot.takes, dot.order),
     "exchanges": Kernel(exchanges.build),
     "lapack": Kernel(lapack.build),
+    "patches": Kernel(patches.build),
     "sort": Kernel(sort.build, sort.takes, sort.order),
     "top_k": Kernel(topk.build, topk.takes, topk.order),
 }
