@@ -751,6 +751,24 @@ def test_ctrl_c_in_callbacks_between_them_and_in_kernels():
     assert done.stderr == "", done
 
 
+def test_arguments_live_where_the_program_runs():
+    done = script(
+        """
+        jax.set_cpu_devices(2)
+        x = jax.device_put(jnp.ones(3), jax.devices()[1])
+        show = lambda v: print(v.device.id, v.committed)
+
+        def f(x):
+            jax.debug.callback(show, x)
+            return jax.pure_callback(lambda v: v + 1, x, x)
+
+        for y in (f(x), jax.jit(f)(x)):
+            print(y.device.id, y.committed)
+        """
+    )
+    assert done.stdout.split("\n")[1:4] == ["1 False", "1 True", "1 True"], done
+
+
 def test_processes_may_be_forked_in_callbacks_and_after_them():
     done = script(
         """

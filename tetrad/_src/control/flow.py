@@ -37,7 +37,11 @@ class FlowOp(Call):
 
     @property
     def effects(self) -> frozenset[Any]:
-        return frozenset().union(*[j.effects for j in self.jaxprs()])
+        found: frozenset[Any] | None = self.__dict__.get("_effects")
+        if found is None:
+            found = frozenset().union(*[j.effects for j in self.jaxprs()])
+            self.__dict__["_effects"] = found
+        return found
 
     @property
     def axis_names(self) -> tuple[Any, ...]:

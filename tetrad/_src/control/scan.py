@@ -263,7 +263,7 @@ def _batched(scan: Scan, axis: Axis, mapped: Mask) -> tuple[Jaxpr, Mask, Mask]:
 def _split(scan: Scan, unknown: Mask) -> Split | None:
     """What depends only on known consts is done once, before the known loop."""
     consts, carry, xs = scan.cut(unknown)
-    if scan.jaxpr.effects or all(consts):
+    if scan.jaxpr.effects or all(consts) or not scan.length:
         return _split_loop(scan, unknown)
     later = (True,) * (len(carry) + len(xs))
     every = (True,) * len(scan.jaxpr.outs)

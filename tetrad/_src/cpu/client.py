@@ -274,7 +274,7 @@ class CpuBackend:
             program.fields.pack_into(block, offset, *pointers, *scalars)
             keep = (block, image, program, buffers, outs, arena)
             flag = address + 8 * JOB_WORDS
-            calls.prepare(host.HostRun(address, flag, program.apart, keep).run)
+            calls.prepare(host.HostRun(address, flag, device, program.apart, keep).run)
             return outs
         if inline:
             program.fields.pack_into(image.values, 0, *pointers, *scalars)

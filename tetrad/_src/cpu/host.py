@@ -40,8 +40,8 @@ from tetrad._src.cpu.lower import VALUE, Launch
 from tetrad._src.cpu.native_pool import JOB, Status
 from tetrad._src.cpu.pool import native
 from tetrad._src.passes.ir import Call
-from tetrad._src.runtime import array as arrays
-from tetrad._src.runtime import host
+from tetrad._src.runtime import host, lazy
+from tetrad._src.runtime.device import Device
 from tetrad._src.util import dtypes
 
 CALL_NS = 10_000.0
@@ -127,12 +127,12 @@ class Site:
         self.out_avals = out_avals
         _sites[self.number] = self
 
-    def call(self, words: int) -> None:
+    def call(self, words: int, device: Device) -> None:
         """Makes the call with what lies at the addresses behind the first word."""
         count = len(self.in_avals) + len(self.out_avals)
         addresses = (ctypes.c_int64 * (1 + count)).from_address(words)[1:]
         operands = [
-            arrays.from_host(_view(address, aval), aval)
+            lazy.put(_view(address, aval), aval, device.free)
             for address, aval in zip(addresses, self.in_avals)
         ]
         results = host.call(self.op, operands)
@@ -173,19 +173,22 @@ def launch(step: Call) -> Launch:
 
 
 class HostRun:
-    """One run of a program; `flag` is the address of its cancel flag.
+    """One run of a program on a device; `flag` is the address of its cancel flag.
 
     `apart` says that the program has kernels with loops inside of them.
     """
 
     __slots__ = (
-        "address", "flag", "keep", "apart", "error", "ended",
+        "address", "flag", "device", "keep", "apart", "error", "ended",
         "asked", "answers", "stopped", "status",
     )  # fmt: skip
 
-    def __init__(self, address: int, flag: int, apart: bool, keep: Any) -> None:
+    def __init__(
+        self, address: int, flag: int, device: Device, apart: bool, keep: Any
+    ) -> None:
         self.address = address
         self.flag = flag
+        self.device = device
         self.apart = apart
         self.keep = keep  # the memory that the program works on
         self.error: BaseException | None = None
@@ -249,7 +252,7 @@ class HostRun:
         _give(self)
         try:
             while (words := self.asked.get()) is not None:
-                _site_at(words).call(words)
+                _site_at(words).call(words, self.device)
                 if os.getpid() != process:
                     raise RuntimeError(
                         "a callback forked, and the new process went on with the"
@@ -289,7 +292,7 @@ def _served(run: HostRun) -> Generator[None, int, None]:
             words = yield
             while True:
                 if words:
-                    _site_at(words).call(words)
+                    _site_at(words).call(words, run.device)
                 run.well()
                 words = yield
         except BaseException as error:
