@@ -906,6 +906,7 @@ def test_values_that_differ_do_not_compile_again():
 def test_no_memory_is_kept():
     f = jax.jit(lambda x: jax.pure_callback(lambda v: v, x, x * 2) + 1)
     f(jnp.ones(1000))
+    gc.collect()
     stats = jax.devices()[0].memory_stats
     before = stats()["bytes_in_use"]
     for _ in range(5):
@@ -914,7 +915,7 @@ def test_no_memory_is_kept():
             jax.jit(lambda x: jax.pure_callback(lambda v: 1 // 0, x, x * 2))(
                 jnp.ones(1000)
             )
-    assert stats()["bytes_in_use"] == before
+    assert stats()["bytes_in_use"] <= before
 
 
 @needs_plugin
