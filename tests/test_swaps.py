@@ -1,18 +1,21 @@
 """What loops carry in buffers that change places after each turn."""
 
+import re
+
 import numpy as np
 import pytest
 
 import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
-from tetrad._src.passes import patches, plan
+from tetrad._src.passes import exchange, flow, patches
 
 
 @pytest.fixture(autouse=True)
 def every_size(monkeypatch):
     monkeypatch.setattr(patches, "LEAST", 0)
-    monkeypatch.setattr(plan, "LEAST_SWAPPED", 0)
+    monkeypatch.setattr(exchange, "LEAST", 0)
+    monkeypatch.setattr(flow, "LEAST", 0)
 
 
 def numbers(*shape):
@@ -169,3 +172,68 @@ def test_donated_starts():
     u = numbers(9, 12)
     got = f(jnp.asarray(u))
     np.testing.assert_allclose(got, steps(u, 5), rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_carries(seed):
+    """Values that move on to other carries, change, or stay as they are."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 6))
+    kinds = rng.integers(0, 7, count)
+    sources = rng.integers(0, count, (count, 2))
+    length = int(rng.integers(0, 8))
+
+    def turn(np, carry):
+        after = []
+        for kind, (a, b) in zip(kinds, sources):
+            x, y = carry[a], carry[b]
+            if kind < 3:
+                after.append(x)
+            elif kind == 3:
+                after.append(x * np.float32(0.5) + y * np.float32(0.4))
+            elif kind == 4:
+                after.append(step(np, x))
+            elif kind == 5:
+                after.append(np.cumsum(x, 0) * np.float32(0.3))
+            else:
+                after.append(step(np, x) - y * np.float32(0.3))
+        return tuple(after)
+
+    start = tuple(numbers(4, 5) + k for k in range(count))
+    want = start
+    for _ in range(length):
+        want = turn(np, want)
+    check(
+        lambda c: lax.fori_loop(0, length, lambda i, c: turn(jnp, c), c),
+        [start],
+        want,
+        rtol=1e-4,
+    )
+
+    def counted(c, n):
+        more = lambda s: s[0] < n
+        return lax.while_loop(more, lambda s: (s[0] + 1, turn(jnp, s[1])), (0, c))[1]
+
+    check(counted, [start, np.int32(length)], want, rtol=1e-4)
+
+    def nested(c):
+        inner = lambda i, c: turn(jnp, c)
+        outer = lambda i, c: turn(jnp, lax.fori_loop(0, length, inner, c))
+        return lax.fori_loop(0, 3, outer, c)
+
+    want = start
+    for _ in range(3 * (length + 1)):
+        want = turn(np, want)
+    check(nested, [start], want, rtol=1e-3)
+
+
+def test_a_wave_copies_no_states():
+    u = numbers(20, 30)
+
+    def waves(u, v):
+        turn = lambda i, c: (c[1], 2 * c[1] - c[0] + step(jnp, c[1]))
+        return lax.fori_loop(0, 6, turn, (u, v))
+
+    stages = jax.see.program(waves)(u, u)
+    assert re.search(r"v\d+, v\d+, v\d+ change places", stages.program)
+    assert stages.plan.count("copy") == 2  # where the loop starts

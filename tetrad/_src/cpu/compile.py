@@ -278,7 +278,9 @@ def _settle_copies(plan: Plan, memory: Memory, lowered: dict[Step, Launches]) ->
             continue
         if memory.place(plan, step.source) == memory.place(plan, step.target):
             lowered[step] = ([], [])
-    swapped = {(swap.after, swap.before) for swap in memory.swaps}
+    swapped = {
+        pair for swap in memory.swaps for pair in zip(swap.values[1:], swap.values)
+    }
     for loop in loops_of(plan.steps):
         copies = [
             _copy(after, before, plan)
@@ -288,8 +290,8 @@ def _settle_copies(plan: Plan, memory: Memory, lowered: dict[Step, Launches]) ->
         ]
         lowered[loop] = (copies, [])
     for swap in memory.swaps:
-        if swap.copy is not None:
-            lowered[swap.copy] = ([_copy(swap.after, swap.before, plan)], [])
+        for copy in swap.copies:
+            lowered[copy] = ([_copy(copy.source, copy.target, plan)], [])
 
 
 _structs: Cache = Cache("formats of runs", limit=1024)

@@ -4,7 +4,7 @@ In: a plan, the launches of its steps, and where values live. Out: what the nati
 runner reads, in the format of `native_pool.JOB`. Blocks become ranges of instructions:
 a branch switches between them, a loop jumps back. A word that points into a part of a
 value is moved at the end of each turn of the part's loop; fixes set it anew for every
-run, and a loop inside of another one moves it back when it ends. Where two buffers change
+run, and a loop inside of another one moves it back when it ends. Where buffers change
 places after each turn, all words of the loop that point into them follow (`Swapped`).
 """
 
@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 
 from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch
 from tetrad._src.cpu.native_pool import INSTRUCTION_WORDS, Opcode
-from tetrad._src.passes.ir import MANY, Branch, Copy, Loop, Plan, Step
-from tetrad._src.passes.plan import Memory, Swap
+from tetrad._src.passes.ir import MANY, Branch, Copy, Loop, Plan, Step, Swap
+from tetrad._src.passes.plan import Memory
 
 LAUNCH_NS = 60.0
 TURN_NS = 20.0
@@ -25,7 +25,7 @@ Work = tuple[float, float]  # nanoseconds: with copies, without
 
 
 class Swapped:
-    """Two buffers of a loop that change places, and the words that point into them.
+    """Buffers of a loop that change places, and the words that point into them.
 
     `now` are words that hold where the buffers are, `begin` where they are before the
     first turn. `words` are (word, number of the buffer, offset).
@@ -35,8 +35,7 @@ class Swapped:
 
     def __init__(self, swap: Swap, memory: Memory) -> None:
         self.swap = swap
-        values = (swap.before, swap.after)
-        self.places = [(memory.slots[v], memory.offsets[v]) for v in values]
+        self.places = [(memory.slots[v], memory.offsets[v]) for v in swap.values]
         self.now: list[int] = []
         self.begin: list[int] = []
         self.words: list[tuple[int, int, int]] = []
@@ -85,10 +84,10 @@ class JobWriter:
             self.moves[part.loop].append((word, part.stride))
             value = part.whole
         buffer = (self.memory.slots[value], self.memory.offsets[value])
-        for pair in self.swapped:
-            if buffer in pair.places:
-                number = pair.places.index(buffer)
-                pair.words.append((word, number, place + offset - buffer[1]))
+        for group in self.swapped:
+            if buffer in group.places:
+                number = group.places.index(buffer)
+                group.words.append((word, number, place + offset - buffer[1]))
 
     def pointer_word(self, value: int) -> int:
         word = self.word()
@@ -183,16 +182,16 @@ class JobWriter:
             return 0.0, 0.0
         self.moves[loop] = []
         self.depth += 1
-        pairs = self.exchanged(loop)
-        self.swapped += pairs
+        groups = self.exchanged(loop)
+        self.swapped += groups
         if loop.length is None:
             work = self.turns_while(loop)
         else:
             work = self.turns(loop, loop.length)
-        self.swapped = self.swapped[: len(self.swapped) - len(pairs)]
+        self.swapped = self.swapped[: len(self.swapped) - len(groups)]
         self.depth -= 1
-        for pair in pairs:
-            self.settle(pair)
+        for group in groups:
+            self.settle(group)
         if self.depth:
             for word, stride in self.moves[loop]:
                 self.emit(Opcode.ADD, word, -stride * (loop.length or 0))
@@ -223,9 +222,9 @@ class JobWriter:
         work += self.leaf(loop)
         for word, stride in self.moves[loop]:
             self.emit(Opcode.ADD, word, stride)
-        for pair in self.swapped:
-            if pair.swap.loop is loop:
-                self.exchange(pair)
+        for group in self.swapped:
+            if group.swap.loop is loop:
+                self.exchange(group)
         if self.tick:
             flag = self.word()
             self.flags.append(flag)
@@ -235,44 +234,48 @@ class JobWriter:
     # Buffers that change places
 
     def exchanged(self, loop: Loop) -> list[Swapped]:
-        """The pairs of buffers that change places in a loop."""
+        """The groups of buffers that change places in a loop."""
         found = []
         for swap in self.memory.swaps:
             if swap.loop is loop:
-                pair = Swapped(swap, self.memory)
-                pair.now = [self.pointer_word(v) for v in (swap.before, swap.after)]
+                group = Swapped(swap, self.memory)
+                group.now = [self.pointer_word(v) for v in swap.values]
                 if self.depth > 1:
-                    values = (swap.before, swap.after)
-                    pair.begin = [self.pointer_word(v) for v in values]
-                found.append(pair)
+                    group.begin = [self.pointer_word(v) for v in swap.values]
+                found.append(group)
         return found
 
-    def exchange(self, pair: Swapped) -> None:
-        """At the end of a turn: all words point into the other buffer."""
+    def exchange(self, group: Swapped) -> None:
+        """At the end of a turn: all words point into the next buffer."""
         if self.spare < 0:
             self.spare = self.word()
-        first, second = pair.now
-        self.emit(Opcode.COPY, self.spare, first)
-        self.emit(Opcode.COPY, first, second)
-        self.emit(Opcode.COPY, second, self.spare)
-        for word, number, offset in pair.words:
-            self.emit(Opcode.COPY, word, pair.now[number], offset)
+        now = group.now
+        self.emit(Opcode.COPY, self.spare, now[0])
+        for word, following in zip(now, [*now[1:], self.spare]):
+            self.emit(Opcode.COPY, word, following)
+        for word, number, offset in group.words:
+            self.emit(Opcode.COPY, word, now[number], offset)
 
-    def settle(self, pair: Swapped) -> None:
-        """After a loop: the value is where it began, and the words are as they were."""
-        copy = pair.swap.copy
-        if copy is None:
+    def settle(self, group: Swapped) -> None:
+        """After a loop: values are where they began, and the words are as they were."""
+        swap = group.swap
+        if not swap.copies:
             return
-        (launch,) = self.lowered[copy][0]
-        base = len(self.words)
-        self.words.extend(launch.words)
-        self.pointer(base + 1, pair.swap.before, 0)
-        self.emit(Opcode.COPY, base, pair.now[0])
-        address = self.addresses[launch]
-        self.emit(Opcode.LAUNCH, address, base, launch.total, launch.chunk)
+        if swap.loop.length is not None:
+            for copy in swap.copies:
+                self.leaf(copy)
+        else:
+            (copy,) = swap.copies
+            (launch,) = self.lowered[copy][0]
+            base = len(self.words)
+            self.words.extend(launch.words)
+            self.emit(Opcode.COPY, base, group.now[0])
+            self.pointer(base + 1, copy.target, 0)
+            address = self.addresses[launch]
+            self.emit(Opcode.LAUNCH, address, base, launch.total, launch.chunk)
         if not self.depth:
             return
-        for now, begin in zip(pair.now, pair.begin):
+        for now, begin in zip(group.now, group.begin):
             self.emit(Opcode.COPY, now, begin)
-        for word, number, offset in pair.words:
-            self.emit(Opcode.COPY, word, pair.begin[number], offset)
+        for word, number, offset in group.words:
+            self.emit(Opcode.COPY, word, group.begin[number], offset)

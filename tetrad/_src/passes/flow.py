@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal
+from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Flow, Kind
 from tetrad._src.passes import inner
+from tetrad._src.passes.exchange import LEAST
 from tetrad._src.passes.graph import (
     COUNT,
     INPUT,
@@ -177,8 +178,10 @@ class FlowPlacer(Puller):
         """The body of a loop: all that changes, and what is `wanted` of each turn."""
         jaxpr = simplify(jaxpr)
         outs, targets, later = [], [], []
+        inputs = jaxpr.ins[len(consts) : len(consts) + len(carries)]
+        passed = _passed(loop, inputs, jaxpr.outs[: len(carries)])
         for k, node in enumerate(carries):
-            if jaxpr.outs[k] is not jaxpr.ins[len(consts) + k]:
+            if jaxpr.outs[k] is not inputs[k] and k not in passed:
                 outs.append(jaxpr.outs[k])
                 targets.append(NEW)
                 later.append(node.value)
@@ -189,9 +192,10 @@ class FlowPlacer(Puller):
         if len(outs) < len(jaxpr.outs):
             jaxpr = simplify(Jaxpr(jaxpr.ins, jaxpr.eqns, outs, jaxpr.name))
         jaxpr, consts = self.hoisted(jaxpr, consts)
-        inputs = [*consts, *carries, *stacked]
-        loop.body, values = self.block(jaxpr, inputs, targets)
-        loop.carries = list(zip(values, later))
+        given = [*consts, *carries, *stacked]
+        loop.body, values = self.block(jaxpr, given, targets)
+        moved = [(carries[j].value, carries[k].value) for k, j in passed.items()]
+        loop.carries = moved + list(zip(values, later))
 
     def hoisted(self, jaxpr: Jaxpr, consts: list[Node]) -> tuple[Jaxpr, list[Node]]:
         """Places what needs no turn before the loop; the rest, and what it is given."""
@@ -332,6 +336,26 @@ class FlowPlacer(Puller):
         offset, stride = (last, -size) if reverse else (0, size)
         self.plan.parts[value] = Part(whole, offset, stride, loop)
         return value
+
+
+def _passed(loop: Loop, inputs: Sequence[Var], outs: Sequence[Atom]) -> dict[int, int]:
+    """Large carries that become what others were, and which others.
+
+    They come in an order in which they can be copied one after the other. Only chains
+    that end in something new count, and loops whose length is known.
+    """
+    if loop.length is None:
+        return {}
+    place = {var: k for k, var in enumerate(inputs)}
+    follows = {k: place[out] for k, out in enumerate(outs) if out in place}
+    length: dict[int, int] = {}
+    for k in follows:
+        chain = [k]
+        while chain[-1] in follows and follows[chain[-1]] not in chain:
+            chain.append(follows[chain[-1]])
+        if chain[-1] not in follows and inputs[k].aval.nbytes >= LEAST:
+            length[k] = len(chain)
+    return {k: follows[k] for k in sorted(length, key=length.__getitem__, reverse=True)}
 
 
 # ------------------------------------------------------ elements of arrays, see `inner`

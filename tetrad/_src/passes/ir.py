@@ -372,6 +372,18 @@ class Loop:
         self.stacked: list[int] = []
 
 
+class Swap(NamedTuple):
+    """After each turn of `loop`, each of `values` takes the buffer of the next one.
+
+    The last one, which is new in every turn, takes the buffer of the first. `copies`
+    follow the loop and bring the values back to where they were.
+    """
+
+    loop: Loop
+    values: tuple[int, ...]
+    copies: tuple[Copy, ...]
+
+
 MANY = 1_000_000.0  # the turns of a loop that nobody can count beforehand
 
 

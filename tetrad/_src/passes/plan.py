@@ -11,8 +11,7 @@ the last time there, in the same place. If the earlier value is an input, sharin
 offered: the run decides, since only the run knows who else holds the input.
 
 What a loop carries is copied at the end of a turn if the new value cannot be written over
-the old one. If it is large, both keep a buffer of their own for the whole loop, and the
-buffers change places after each turn instead (`Swap`).
+the old one, unless their buffers change places (`exchange`).
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import dense_strides
+from tetrad._src.passes.exchange import exchange
 from tetrad._src.passes.ir import (
     POINT,
     Band,
@@ -33,28 +33,15 @@ from tetrad._src.passes.ir import (
     Loop,
     Plan,
     Step,
+    Swap,
 )
 
 # Bytes, first and last number, which values; or which scratch memory of a step.
 Block = tuple[int, int, int, list[int], Step | None]
 
 MANY = 200  # more blocks are placed by a faster, less tight way
-LEAST_SWAPPED = 2048  # bytes that are worth exchanging buffers instead of copying
 ALIGNMENT = 64
 PADDING = 128  # behind every value, so that kernels may process whole vectors
-
-
-class Swap(NamedTuple):
-    """After each turn of `loop`, the buffers of `after` and `before` change places.
-
-    After an odd number of turns, `copy` brings the last value to where `before` began;
-    None if that number is known and even.
-    """
-
-    loop: Loop
-    after: int
-    before: int
-    copy: Copy | None
 
 
 class Memory:
@@ -93,7 +80,7 @@ class Carried(NamedTuple):
     """Value `after` of one turn of `loop` is `before` of the next one.
 
     The loop has the numbers from `begin` to `end`. Between `last` and `end` nobody needs
-    `before`.
+    `before`. `passed` says that `after` is carried, too: one value moves on to another.
     """
 
     loop: Loop
@@ -102,6 +89,7 @@ class Carried(NamedTuple):
     begin: int
     last: int
     end: int
+    passed: bool
 
 
 class Lives:
@@ -156,9 +144,12 @@ class Lives:
             self.read(loop.condition)
             self.end += 1
         self.block(loop.body)
+        afters = {after for after, _ in loop.carries}
+        befores = {before for _, before in loop.carries}
         for after, before in loop.carries:
-            last = self.last[before]
-            carried = Carried(loop, after, before, begin, last, self.end)
+            last = self.end if before in afters else self.last[before]
+            passed = after in befores
+            carried = Carried(loop, after, before, begin, last, self.end, passed)
             self.carries.append(carried)
         for after, before in loop.carries:
             self.read(after)
@@ -251,7 +242,8 @@ def allocate(
     if len(plan.steps) == 1 and len(plan.avals) == len(plan.outs):
         return memory  # one kernel that writes the results, of nothing
     lives = Lives(plan)
-    shared = _share(plan, lives, memory, preferred)
+    shared, find = _share(plan, lives, memory, preferred)
+    memory.swaps = exchange(plan, lives, find, shared)
     if shared or any(scratch.values()):
         _pack(plan, lives, memory, shared, scratch)
     return memory
@@ -259,11 +251,11 @@ def allocate(
 
 def _share(
     plan: Plan, lives: Lives, memory: Memory, preferred: Sequence[int]
-) -> dict[int, list[int]]:
+) -> tuple[dict[int, list[int]], Callable[[int], int]]:
     """Joins values that can share memory; groups of those that the arena must hold.
 
-    Groups are listed under their representative. A group that contains an output lives
-    in that output's buffer.
+    Groups are listed under their representative, which the function finds for a value.
+    A group that contains an output lives in that output's buffer.
     """
     root: dict[int, int] = {}
     output = {value: j for j, value in enumerate(plan.outs)}
@@ -278,6 +270,8 @@ def _share(
 
     over = _overwritable(plan, lives)
     for carried in lives.carries:
+        if carried.passed:
+            continue
         for value in _in_turn(plan, lives, over, carried):
             if value in given or value in received or value in output:
                 break
@@ -316,41 +310,7 @@ def _share(
             continue
         if _starts_here(plan, lives, root, find(target), target):
             memory.donors[j] = memory.slots[source]
-    _exchange(plan, lives, memory, find, groups)
-    return groups
-
-
-def _exchange(
-    plan: Plan,
-    lives: Lives,
-    memory: Memory,
-    find: Callable[[int], int],
-    groups: dict[int, list[int]],
-) -> None:
-    """Finds the carried values whose buffers can change places."""
-    outs = {find(value) for value in plan.outs}
-    used: set[int] = set()
-    for carried in lives.carries:
-        after, before, loop = carried.after, carried.before, carried.loop
-        if after < plan.inputs or after in plan.parts:
-            continue
-        size = plan.avals[after].nbytes
-        new, old = find(after), find(before)
-        if size < LEAST_SWAPPED or loop.length == 1 or new == old:
-            continue
-        if new in outs or new in used or old in used:
-            continue
-        members = [*groups[new], *groups.get(old, ())]
-        if any(plan.avals[value].nbytes > size for value in members):
-            continue
-        if any(lives.first[value] < carried.begin for value in groups[new]):
-            continue
-        used |= {new, old}
-        even = loop.length is not None and loop.length % 2 == 0
-        copy = None if even else Copy(after, before)
-        memory.swaps.append(Swap(loop, after, before, copy))
-        lives.first[after] = carried.begin
-        lives.last[after] = carried.end
+    return groups, find
 
 
 def _starts_here(

@@ -213,6 +213,7 @@ def program_text(plan: Plan, memory: Memory) -> str:
         if donor is not None:
             lines.append(f"output {j} may take over p{donor}")
     for swap in memory.swaps:
-        lines.append(f"v{swap.before} and v{swap.after} change places after each turn")
+        names = ", ".join([f"v{value}" for value in swap.values])
+        lines.append(f"{names} change places after each turn")
     lines.append(f"arena: {memory.arena} bytes")
     return "\n".join(lines)
