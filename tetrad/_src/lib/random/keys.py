@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.lib.compiled import compiled
 from tetrad._src.numpy import convert
@@ -21,6 +22,7 @@ from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import config
 
 IMPLEMENTATION = "threefry2x32"
+_RAW_KEY = Aval((2,), np.dtype(np.uint32))
 Key = Any
 
 
@@ -136,6 +138,22 @@ def one_key(key: Any, name: str) -> tuple[Any, bool]:
     return typed, raw
 
 
+def sampling_key(key: Any, name: str) -> Any:
+    """A single key as `typed_inside` takes it: raw words stay as they are for now."""
+    if (
+        isinstance(key, Value)
+        and key.aval is _RAW_KEY
+        and config.jax_legacy_prng_key == "allow"
+    ):
+        return key
+    return one_key(key, name)[0]
+
+
+def typed_inside(key: Any) -> Any:
+    """The typed key, inside of a compiled function: there it costs no operation."""
+    return key if dtypes.is_key(key.aval.dtype) else random.random_wrap(key)
+
+
 def like(typed: Any, raw: bool) -> Any:
     return random.random_unwrap(typed) if raw else typed
 
@@ -148,8 +166,15 @@ def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
     >>> import tetrad as jax
     >>> key, sub = jax.random.split(jax.random.key(0))
     """
-    typed, raw = one_key(key, "split")
     shape = shape_argument(num, "jax.random.split")
+    if (
+        isinstance(key, Value)
+        and key.aval is _RAW_KEY
+        and config.jax_legacy_prng_key == "allow"
+        and not config.jax_enable_custom_prng
+    ):
+        return _split_raw(key, shape=shape)
+    typed, raw = one_key(key, "split")
     return _split(typed, shape=shape) if not raw else _split_raw(key, shape=shape)
 
 

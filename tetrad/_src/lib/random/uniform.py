@@ -25,7 +25,7 @@ from tetrad._src.lib.random.arguments import (
     spread_out,
 )
 from tetrad._src.lib.random import tails
-from tetrad._src.lib.random.keys import Key, one_key
+from tetrad._src.lib.random.keys import Key, one_key, sampling_key, typed_inside
 from tetrad._src.numpy import convert
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.promote import broadcast_shapes
@@ -71,7 +71,7 @@ def uniform(
     """
     dtype = float_dtype(dtype, "uniform")
     shape = shape_of(shape, "uniform")
-    typed, _ = one_key(key, "uniform")
+    typed = sampling_key(key, "uniform")
     if minval is not ZERO or maxval is not ONE:
         increasing("uniform", minval=minval, maxval=maxval)
     low = bound(minval, shape, dtype, "uniform", "minval")
@@ -100,7 +100,7 @@ def unit(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def _uniform(
     typed: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
 ) -> Any:
-    return spread(unit(typed, shape, dtype), low, high)
+    return spread(unit(typed_inside(typed), shape, dtype), low, high)
 
 
 def spread(unit: Any, low: Any, high: Any) -> Any:
@@ -126,13 +126,13 @@ def normal(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
         imag = _normal(pick(keys, 1), shape=shape, dtype=part)
         return ops.div(ops.complex(real, imag), dtype.type(math.sqrt(2)))
     dtype = float_dtype(dtype, "normal")
-    typed, _ = one_key(key, "normal")
+    typed = sampling_key(key, "normal")
     return _normal(typed, shape=shape, dtype=dtype)
 
 
 @compiled
 def _normal(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return standard_normal(typed, shape, dtype)
+    return standard_normal(typed_inside(typed), shape, dtype)
 
 
 def standard_normal(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -241,7 +241,7 @@ def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
     if dtypes.kind(dtype) not in "iu":
         raise TypeError(f"jax.random.randint draws integers, got dtype={dtype.name}")
     shape = shape_of(shape, "randint")
-    typed, _ = one_key(key, "randint")
+    typed = sampling_key(key, "randint")
     increasing("randint", minval=minval, maxval=maxval)
     info = dtypes.iinfo(dtype)
     if dtype.itemsize < 4:  # drawn as 32-bit numbers, within the range of the dtype
@@ -286,7 +286,7 @@ def _randint(
     """Two draws make a number of twice the width, whose remainder is nearly unbiased."""
     width = dtype.itemsize * 8
     unsigned = np.dtype(f"u{dtype.itemsize}")
-    keys = random.random_split(typed, (2,))
+    keys = random.random_split(typed_inside(typed), (2,))
     upper = random.random_bits(pick(keys, 0), width, shape)
     lower = random.random_bits(pick(keys, 1), width, shape)
     empty = ops.le(high, low)
@@ -326,7 +326,7 @@ def bernoulli(
     dtype = aval_of(p).dtype
     if dtypes.kind(dtype) != "f":
         dtype = dtypes.canonicalize_dtype(float)
-    typed, _ = one_key(key, "bernoulli")
+    typed = sampling_key(key, "bernoulli")
     shape, (p,) = parameters("bernoulli", shape, dtype, p=p)
     return _bernoulli(typed, p, shape=shape, dtype=dtype, mode=mode)
 
@@ -335,6 +335,7 @@ def bernoulli(
 def _bernoulli(
     typed: Any, p: Any, shape: tuple[int, ...], dtype: Any, mode: str
 ) -> Any:
+    typed = typed_inside(typed)
     if mode == "low":
         return ops.lt(unit(typed, shape, dtype), p)
     first, second = two_units(typed, shape, dtype)
