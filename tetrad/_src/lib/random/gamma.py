@@ -32,7 +32,7 @@ from tetrad._src.lib.random.arguments import (
     spread_out,
     scalar,
 )
-from tetrad._src.lib.random.keys import Key, one_key
+from tetrad._src.lib.random.keys import Key, children, one_key
 from tetrad._src.lib.random.uniform import signs, standard_normal, unit
 from tetrad._src.lib.special import LogGammaGrad, RandomGammaGrad
 from tetrad._src.ops import elementwise as ops
@@ -61,14 +61,15 @@ def _draw(key: Any, a: Any, log_space: bool) -> Any:
     small = ops.lt(a, 1.0)
     d = ops.sub(ops.select_n(small, a, ops.add(a, 1.0)), 1 / 3)
     c = ops.div(dtype.type(1 / 3), ops.sqrt(d))
-    keys = random.random_split(key, (2,))
-    key, boost_key = pick(keys, 0), pick(keys, 1)
+    key, boost_key = children(key, 2)
 
     def turn(carry: Any) -> Any:
-        keys = random.random_split(carry[1], (3,))
-        x, v = _positive_cube_root(pick(keys, 1), c, dtype)
+        _, key, x_key, u_key, _ = carry
+        next_x, this_x = children(x_key, 2)
+        x = standard_normal(this_x, (), dtype)
+        v = ops.add(ops.mul(x, c), 1.0)
         square, cube = ops.mul(x, x), ops.mul(ops.mul(v, v), v)
-        u = unit(pick(keys, 2), (), dtype)
+        u = unit(u_key, (), dtype)
         rejected = ops.ge(
             u, ops.sub(dtype.type(1), ops.mul(ops.mul(square, square), 0.0331))
         )
@@ -76,10 +77,17 @@ def _draw(key: Any, a: Any, log_space: bool) -> Any:
         rejected = ops.bitwise_and(
             rejected, ops.ge(ops.log(u), ops.add(ops.mul(square, 0.5), ratio))
         )
-        return rejected, pick(keys, 0), cube
+        # Only x is drawn again while V is not positive.
+        outside = ops.le(v, 0.0)
+        after = children(key, 3)
+        key, next_x, u_key = [
+            ops.select_n(outside, new, old)
+            for new, old in zip(after, (key, next_x, u_key), strict=True)
+        ]
+        return ops.bitwise_or(outside, rejected), key, next_x, u_key, cube
 
-    start = (np.True_, key, dtype.type(1))
-    _, _, cube = while_loop(lambda carry: carry[0], turn, start)
+    start = (np.True_, *children(key, 3), dtype.type(1))
+    cube = while_loop(lambda carry: carry[0], turn, start)[4]
     u = unit(boost_key, (), dtype)
     if log_space:
         boost = ops.div(ops.log1p(ops.neg(u)), a)
@@ -93,19 +101,6 @@ def _draw(key: Any, a: Any, log_space: bool) -> Any:
         one = shape_ops.full_like(boost, 1)
         drawn = ops.mul(ops.mul(d, cube), ops.select_n(small, one, boost))
     return ops.select_n(ops.lt(a, 0.0), drawn, shape_ops.full_like(drawn, math.nan))
-
-
-def _positive_cube_root(key: Any, c: Any, dtype: Any) -> tuple[Any, Any]:
-    """A normal X for which V = 1 + cX is positive, and V."""
-
-    def turn(carry: Any) -> Any:
-        keys = random.random_split(carry[0], (2,))
-        x = standard_normal(pick(keys, 1), (), dtype)
-        return pick(keys, 0), x, ops.add(ops.mul(x, c), 1.0)
-
-    start = (key, dtype.type(0), dtype.type(-1))
-    _, x, v = while_loop(lambda carry: ops.le(carry[2], 0.0), turn, start)
-    return x, v
 
 
 class RandomGamma(Op):

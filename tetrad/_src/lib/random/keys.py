@@ -154,6 +154,15 @@ def typed_inside(key: Any) -> Any:
     return key if dtypes.is_key(key.aval.dtype) else random.random_wrap(key)
 
 
+def children(key: Any, count: int) -> list[Any]:
+    """The keys into which a single typed key is split, each as a scalar."""
+    words = random.KeyWords()(key)
+    keys = [
+        random.Threefry2x32()(*words, np.uint32(0), np.uint32(i)) for i in range(count)
+    ]
+    return [random.KeyOfWords()(*pair) for pair in keys]
+
+
 def like(typed: Any, raw: bool) -> Any:
     return random.random_unwrap(typed) if raw else typed
 
