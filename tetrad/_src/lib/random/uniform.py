@@ -212,15 +212,16 @@ def _truncated(
     far: bool | None,
 ) -> Any:
     """The inverse distribution function of uniform numbers between those of the bounds."""
-    u = unit(typed, shape, dtype)
-    if far is None:
-        low, high = [spread_out(bound, shape, dtype) for bound in (low, high)]
-        drawn = _near_or_far(u, low, high, dtype)
-    elif far:
-        ends = [spread_out(bound, shape, dtype) for bound in (low, high)]
-        drawn = tails.NormalTail()(u, *ends)
+    wide = F32 if dtype.itemsize == 2 else dtype
+    u, a, b = [
+        convert_element_type(x, wide) for x in (unit(typed, shape, dtype), low, high)
+    ]
+    if far is False:
+        drawn = _between(u, a, b, wide)
     else:
-        drawn = _between(u, low, high, dtype)
+        a, b = [spread_out(bound, shape, wide) for bound in (a, b)]
+        drawn = tails.NormalTail()(u, a, b) if far else _near_or_far(u, a, b, wide)
+    drawn = convert_element_type(drawn, dtype)
     infinity = dtype.type(np.inf)
     above = ops.nextafter(stop_gradient(low), infinity)
     below = ops.nextafter(stop_gradient(high), ops.neg(infinity))
