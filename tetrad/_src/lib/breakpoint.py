@@ -1,9 +1,9 @@
 """`debug.breakpoint`: a small debugger in the middle of a program, with its values.
 
 In: the frames of the Python code that calls it, taken when that code is traced. The
-arrays among their variables are operands of the call, so that the debugger, when the
-program reaches it, shows the values that they have there; everything else is shown as
-it was when the code was traced. Out: commands are read and answered until one says to
+traced values among their variables are operands of the call, so that the debugger, when
+the program reaches it, shows what they are there; everything else is shown as it was
+when the code was traced. Out: commands are read and answered until one says to
 go on.
 
 Read `breakpoint_`, `Frame`, `Debugger`.
@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from tetrad._src.core.bind import STATE, Trace, Tracer, Value
+from tetrad._src.core.bind import STATE, Trace, Tracer
 from tetrad._src.lib.debug import debug_callback
 from tetrad._src.util import frames, tree
 
@@ -40,7 +40,7 @@ class Unknown:
 
 
 class Fixed:
-    """A leaf that is no array, and is shown as it was when the code was traced."""
+    """A leaf that is no traced value: it is what it was when the code was traced."""
 
     __slots__ = ("value",)
 
@@ -98,10 +98,10 @@ def _lines_of(frame: types.FrameType) -> tuple[int, int]:
 
 
 def _shown(value: Any) -> Any:
-    """A value of a variable as a tree of arrays and `Fixed` leaves."""
+    """A value of a variable as a tree of traced values and `Fixed` leaves."""
     try:
         leaves, treedef = tree.flatten(value)
-        kept = [leaf if isinstance(leaf, Value) else Fixed(leaf) for leaf in leaves]
+        kept = [leaf if isinstance(leaf, Tracer) else Fixed(leaf) for leaf in leaves]
         shown = treedef.unflatten(kept)
     except Exception:  # a container that cannot be taken apart, such as unsorted keys
         return Fixed(Unknown("cant_flatten"))
