@@ -448,9 +448,9 @@ WRONG = [
     (lambda: lax.custom_root(lambda x: (x,), 1.0, lambda f, x: x, lambda g, y: y),
      TypeError, "`?f`? must return the structure"),
     (lambda: lax.custom_root(lambda x: V, 1.0, lambda f, x: x, lambda g, y: y),
-     TypeError, "<- differs"),
+     TypeError, "<- the shapes differ"),
     (lambda: lax.custom_linear_solve(lambda x: x, V, lambda f, b: b[0]), TypeError,
-     "<- differs"),
+     "<- the shapes differ"),
     (lambda: lax.custom_linear_solve(lambda x: x, V, lambda f, b: b, has_aux=True),
      TypeError, "has_aux=True"),
 ]  # fmt: skip
@@ -524,3 +524,15 @@ def test_results_are_arrays():
         ]
     ):
         assert isinstance(out, Value)
+
+
+def test_loops_that_change_nothing_run():
+    for start in ((), None, {}, 1.0):
+        assert lax.while_loop(lambda x: False, lambda x: x, start) == start
+
+
+def test_associative_scan_keeps_types():
+    with pytest.raises(TypeError, match="the shapes differ"):
+        lax.associative_scan(lambda a, b: jnp.ones(3), jnp.ones(5))
+    with pytest.raises(TypeError, match="the dtypes differ"):
+        lax.associative_scan(lambda a, b: a > b, jnp.ones(5))

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from mistakes import arrays, callbacks, debugging, indexing, tracing, transforms
+from mistakes import (
+    arrays,
+    callbacks,
+    debugging,
+    indexing,
+    structures,
+    tracing,
+    transforms,
+)
 from mistakes.mistake import Mistake as Mistake
 
 MISTAKES: list[Mistake] = [
@@ -11,5 +19,6 @@ MISTAKES: list[Mistake] = [
     *tracing.MISTAKES,
     *transforms.MISTAKES,
     *debugging.MISTAKES,
+    *structures.MISTAKES,
     *callbacks.MISTAKES,
 ]

@@ -123,7 +123,8 @@ class ArgumentRules:
     def _names(self, names: Any, kind: str) -> tuple[str, ...]:
         if names is None:
             return ()
-        labels = (names,) if isinstance(names, str) else tuple(names)
+        listed = (names,) if isinstance(names, str) else names
+        labels = tuple(listed) if isinstance(listed, (list, tuple, set)) else (listed,)
         for label in labels:
             if not isinstance(label, str):
                 raise TypeError(

@@ -24,12 +24,12 @@ from tetrad._src.api.flat import (
     shortened,
     wraps_of,
 )
+from tetrad._src.api.lanes import misfit
 from tetrad._src.control.signature import name_of, parameter_names
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis
 from tetrad._src.transforms.vmap import move_mapped, vmap_flat
 from tetrad._src.util import errors, frames, tree
-from tetrad._src.util.tables import table
 
 Fun = Callable[..., Any]
 
@@ -199,12 +199,23 @@ def prefix_leaves(prefix: Any, full: Any, what: str, whole: str) -> list[Any]:
         subtrees = prefix_tree.flatten_up_to(full)
     except ValueError:
         for make_error in tree.prefix_errors(prefix, full, is_leaf=_is_none):
-            raise make_error(what, whole) from None
+            error = make_error(what, whole)
+            error.args = (f"{error}\n{_prefix_that_fits(what.split()[-1], full)}",)
+            raise error from None
         raise
     found: list[Any] = []
     for value, subtree in zip(values, subtrees):
         found.extend([value] * len(tree.leaves(subtree)))
     return found
+
+
+def _prefix_that_fits(name: str, full: Any) -> str:
+    """A sentence with axes that have the structure they should have."""
+    leaves, treedef = tree.flatten(full)
+    mapped = [name == "out_axes" or getattr(x, "ndim", 0) > 0 for x in leaves]
+    axes = str(treedef.unflatten([0 if on else None for on in mapped]))
+    short = f", and {name}=0 means that" if all(mapped) else ""
+    return f"This fits: {name}={axes}{short}."
 
 
 def _mapped_axes(
@@ -231,7 +242,7 @@ def _mapped_axes(
             break
         result.append(int(at))
     if not fine:
-        raise ValueError(_table(options, in_tree, leaves, axes))
+        raise misfit(options.fun, in_tree, leaves, axes, options.axis_size)
     if size is None:
         raise ValueError(_nothing_mapped(options, in_tree, leaves))
     return result, size
@@ -263,7 +274,7 @@ def _axes_of_results(options: _Options, out_tree: Any) -> list[int | None]:
             one = None if out_axes is None else int(out_axes)
             found = [one] * out_tree.num_leaves
         else:
-            example = out_tree.unflatten([0] * out_tree.num_leaves)
+            example = out_tree.unflatten([tree.AnyLeaf()] * out_tree.num_leaves)
             if isinstance(out_axes, list) and isinstance(example, tuple):
                 out_axes = tuple(out_axes)
             found = prefix_leaves(
@@ -297,7 +308,8 @@ def _placed(
         raise ValueError(
             f"vmap: out_axes={to} for {_result_name(options, out_tree, index)}, whose"
             f" lanes have shape {lane}: with the mapped axis it has {ndim}"
-            f" ax{'i' if ndim == 1 else 'e'}s, so out_axes can be from {-ndim} to {ndim - 1}"
+            f" ax{'i' if ndim == 1 else 'e'}s, so out_axes can be from {-ndim} to"
+            f" {ndim - 1}, as in out_axes=0."
         )
     return as_value(move_mapped(axis, out, at, to % ndim), "vmap")
 
@@ -306,108 +318,6 @@ def _result_name(options: _Options, out_tree: Any, index: int) -> str:
     path = tree.keystr(path_of_leaf(out_tree, index))
     where = f" at {path}" if path else ""
     return f"the result of `{name_of(options.fun)}`{where}"
-
-
-# -------------------------------------------------------------------------------- tables
-
-
-def _table(
-    options: _Options, in_tree: Any, leaves: Sequence[Any], axes: Sequence[int | None]
-) -> str:
-    """All arguments, what is mapped, what a lane is; the row that does not fit marked."""
-    size = options.axis_size if options.axis_size is not None else _common(leaves, axes)
-    rows = [("argument", "shape", "in_axes", "lane shape", "")]
-    bad = []
-    for i, (leaf, at) in enumerate(zip(leaves, axes)):
-        name = argument_name(options.fun, in_tree, i)
-        shape = aval_of(leaf).shape if at is not None else _shape_or_none(leaf)
-        lane, note = _lane(shape, at, size)
-        if note:
-            bad.append((i, name, shape, at))
-        rows.append((name, _text(shape), str(at), lane, note))
-    head = f"vmap: the arguments of `{name_of(options.fun)}` do not fit together"
-    return "\n".join(
-        [f"{head}.", table(rows), _works(options, leaves, axes, bad, size)]
-    )
-
-
-def _shape_or_none(leaf: Any) -> tuple[int, ...] | None:
-    try:
-        return leaf_aval(leaf).shape
-    except TypeError:
-        return None
-
-
-def _text(shape: tuple[int, ...] | None) -> str:
-    return "no array" if shape is None else str(shape)
-
-
-def _common(leaves: Sequence[Any], axes: Sequence[int | None]) -> int | None:
-    """The size that most mapped arguments have; the first of them if they tie."""
-    sizes = []
-    for leaf, at in zip(leaves, axes):
-        shape = aval_of(leaf).shape if at is not None else ()
-        if at is not None and -len(shape) <= at < len(shape):
-            sizes.append(shape[at])
-    return max(sizes, key=sizes.count) if sizes else None
-
-
-def _lane(
-    shape: tuple[int, ...] | None, at: int | None, size: int | None
-) -> tuple[str, str]:
-    """The shape of a lane, and what is wrong with it."""
-    if at is None or shape is None:
-        return _text(shape), ""
-    ndim = len(shape)
-    if not -ndim <= at < ndim:
-        many = f"{ndim} ax{'i' if ndim == 1 else 'e'}s"
-        return "-", f"<- has {many}, no axis {at}"
-    lane = list(shape)
-    length = lane.pop(at)
-    note = "" if length == size else f"<- axis {at} has size {length}, not {size}"
-    return str(tuple(lane)), note
-
-
-def _works(
-    options: _Options,
-    leaves: Sequence[Any],
-    axes: Sequence[int | None],
-    bad: Sequence[tuple[int, str, Any, Any]],
-    size: int | None,
-) -> str:
-    """A call that works, as far as one can be guessed."""
-    fixed: list[int | None] = list(axes)
-    words = []
-    if size is None:  # no axis exists: axis 0 of the first argument that has one
-        size = next((shape[0] for _, _, shape, _ in bad if shape), None)
-    for i, name, shape, _ in bad:
-        fits = [d for d, extent in enumerate(shape) if extent == size]
-        fixed[i] = fits[0] if fits else None
-        words.append(
-            f"maps `{name}` over its axis {fits[0]}"
-            if fits
-            else f"gives all of `{name}` to every lane"
-        )
-    if len(set(fixed)) == 1 and fixed[0] is not None:
-        text = str(fixed[0])
-    else:
-        text = "(" + ", ".join(map(str, fixed)) + ("," if len(fixed) == 1 else "") + ")"
-    if len(leaves) != _argument_count(options, leaves):
-        return "Give a mapped axis of one size to every argument, or None to share it."
-    if all(at is None for at in fixed):
-        return "Call the function without vmap, or pass axis_size."
-    name = name_of(options.fun)
-    shown = name if name.isidentifier() else "f"
-    return f"This works: vmap({shown}, in_axes={text}), which {' and '.join(words)}."
-
-
-def _argument_count(options: _Options, leaves: Sequence[Any]) -> int:
-    """The number of arguments if each is one leaf, else -1."""
-    in_axes = options.in_axes
-    if isinstance(in_axes, tuple):
-        simple = all(a is None or isinstance(a, (int, np.integer)) for a in in_axes)
-        return len(in_axes) if simple else -1
-    return len(leaves)
 
 
 def _nothing_mapped(options: _Options, in_tree: Any, leaves: Sequence[Any]) -> str:

@@ -88,6 +88,12 @@ def checkpoint(
                 f" {type(function).__name__}. Write checkpoint(f)(x), not"
                 " checkpoint(f(x))."
             )
+        if policy is not None and not callable(policy):
+            raise TypeError(
+                f"checkpoint: policy must be a function, such as"
+                f" jax.checkpoint_policies.dots_saveable, got {shortened(policy)} of type"
+                f" {type(policy).__name__}"
+            )
         rules = ArgumentRules("checkpoint", function, static_argnums, None, None, None)
         apart = any(tree.leaves(prevent_cse))
         traced = CheckpointFunction(function, rules, policy, apart)

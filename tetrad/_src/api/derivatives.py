@@ -28,6 +28,8 @@ from tetrad._src.api.flat import (
 )
 from tetrad._src.api.inspect import abstract
 from tetrad._src.api.jit import jit
+from tetrad._src.control.pictures import differing_structures, skeleton
+from tetrad._src.control.signature import check_callable as check_callable
 from tetrad._src.control.signature import argument_numbers, name_of, parameter_names
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
@@ -165,14 +167,6 @@ class _Outputs:
     aux_tree: Any
 
 
-def check_callable(fun: Any, caller: str) -> None:
-    if not callable(fun):
-        raise TypeError(
-            f"{caller} takes a function, got {shortened(fun)} of type"
-            f" {type(fun).__name__}. Write {caller}(f)(x), not {caller}(f(x))."
-        )
-
-
 def checked_places(
     options: Any, numbers: Sequence[int], args: Sequence[Any]
 ) -> list[int]:
@@ -181,9 +175,11 @@ def checked_places(
         if not -count <= number < count:
             raise TypeError(
                 f"{options.caller}: argnums={number} needs at least"
-                f" {number + 1 if number >= 0 else -number} positional arguments, but"
-                f" `{name_of(options.fun)}` was called with {count}. Arguments given by"
-                " keyword are not differentiated."
+                f" {number + 1 if number >= 0 else -number} positional"
+                f" argument{'s' if number not in (0, -1) else ''}, but"
+                f" `{name_of(options.fun)}` was called with {count or 'none'}."
+                + (f" The first is argnums=0{_last(count)}." if count else "")
+                + " Arguments given by keyword are not differentiated."
             )
     return [number % count for number in numbers]
 
@@ -253,9 +249,14 @@ def value_and_aux(options: Any, out: Any) -> tuple[Any, Any]:
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise TypeError(
             f"{options.caller}(has_aux=True): `{name_of(options.fun)}` must return a"
-            f" two-element tuple (value, auxiliary data), got {_kind_of_result(out)}"
+            f" two-element tuple (value, auxiliary data), got {_kind_of_result(out)}. Write"
+            " `return value, aux`, or leave has_aux out."
         )
     return out[0], out[1]
+
+
+def _last(count: int) -> str:
+    return f", the last argnums={count - 1}" if count > 1 else ""
 
 
 def _scalar_result(options: Any, out: Any) -> Any:
@@ -271,6 +272,8 @@ def _scalar_result(options: Any, out: Any) -> Any:
             if isinstance(out, (tuple, list)) and len(out) == 2
             else " Does it lack a return statement?"
             if out is None
+            else f" Return one of them, as in `return result[{next(iter(out))!r}]`."
+            if isinstance(out, dict) and out
             else ""
         )
         raise TypeError(
@@ -305,7 +308,8 @@ def _scalar_result(options: Any, out: Any) -> Any:
 
 def _kind_of_result(out: Any) -> str:
     if isinstance(out, (tuple, list, dict)):
-        return f"a {type(out).__name__} of {len(out)} values"
+        count = f"{len(out)} value{'' if len(out) == 1 else 's'}"
+        return f"a {type(out).__name__} of {count}"
     if hasattr(out, "aval"):
         return f"an array {out.aval.long_name()}"
     if out is None:
@@ -373,9 +377,10 @@ def _jvp(fun: Fun, primals: Any, tangents: Any, has_aux: bool) -> Any:
     leaves, in_tree = tree.flatten((tuple(primals), {}))
     directions, tangent_tree = tree.flatten((tuple(tangents), {}))
     if tangent_tree != in_tree:
+        picture = tree.difference_text("primals", primals, "tangents", tangents)
         raise TypeError(
-            f"jvp: primals and tangents must have one structure, got {in_tree} and"
-            f" {tangent_tree}"
+            f"jvp: primals and tangents must have one structure.\n{picture}\n"
+            "jax.tree.map(jnp.ones_like, primals) is a tangent that fits."
         )
     values = leaf_values("jvp", fun, in_tree, leaves)
     given = [
@@ -566,16 +571,20 @@ class PullBack:
         if len(cts) != 1:
             raise TypeError(
                 f"vjp: the pull-back of `{name_of(program.fun)}` takes one cotangent, in"
-                f" the structure of the result, {program.out_tree}, but was called with"
-                f" {len(cts)} arguments"
+                f" the structure of the result, but was called with {len(cts)} arguments."
+                f" Write f_vjp({skeleton(program.out_tree)})."
             )
         (ct,) = cts
         leaves, ct_tree = tree.flatten(ct)
         if ct_tree != program.out_tree:
+            source = f"the result of `{name_of(program.fun)}`"
+            picture = differing_structures(
+                (source, program.out_tree, program.out_avals),
+                ("the cotangent", ct_tree, leaves),
+            )
             raise ValueError(
                 "vjp: the cotangent has an unexpected tree structure: it must be that of"
-                f" the result of `{name_of(program.fun)}`, {program.out_tree}, got"
-                f" {ct_tree}"
+                f" {source}.\n{picture}\nWrite f_vjp({skeleton(program.out_tree)})."
             )
         given = [
             _cotangent("vjp", program.fun, program.out_tree, i, aval, leaf)
@@ -736,9 +745,14 @@ class PushForward:
         program = self.program
         leaves, tangent_tree = tree.flatten((tuple(tangents), {}))
         if tangent_tree != program.in_tree:
+            arguments = f"the tuple of arguments of `{name_of(program.fun)}`"
+            picture = differing_structures(
+                (arguments, program.in_tree.children()[0], program.in_avals),
+                ("the tangents", tangent_tree.children()[0], leaves),
+            )
             raise TypeError(
-                "linearize: the tangents must have the structure of the arguments of"
-                f" `{name_of(program.fun)}`, {program.in_tree}, got {tangent_tree}"
+                f"linearize: the tangents must have the structure of {arguments}.\n"
+                f"{picture}"
             )
         given = [
             _direction("linearize", program.fun, program.in_tree, i, aval, t)

@@ -19,7 +19,7 @@ from tetrad._src.api.flat import (
     without_static,
     wraps_of,
 )
-from tetrad._src.control.signature import argument_numbers, name_of
+from tetrad._src.control.signature import argument_numbers, check_callable, name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Value, at
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, OpenJaxpr, eval_jaxpr
@@ -288,6 +288,7 @@ def eval_shape(fun: Fun, *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     with frames.hidden_frames():
+        check_callable(fun, "eval_shape", "eval_shape(f, x), not eval_shape(f(x))")
         leaves, in_tree = tree.flatten((args, kwargs))
         avals = abstract_leaves("eval_shape", fun, in_tree, leaves)
         flat = FlatFunction(fun, in_tree, "eval_shape")

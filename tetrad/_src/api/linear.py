@@ -12,7 +12,8 @@ from typing import Any
 
 from tetrad._src.api.derivatives import check_callable, fitting
 from tetrad._src.api.flat import FlatFunction, argument_name
-from tetrad._src.api.inspect import abstract
+from tetrad._src.api.inspect import abstract_leaves
+from tetrad._src.control.pictures import differing_structures, skeleton
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.jaxpr import Jaxpr, Var
 from tetrad._src.core.op import Linear
@@ -50,7 +51,7 @@ def linear_transpose(fun: Fun, *primals: Any, reduce_axes: Sequence[Any] = ()) -
 def _linear_transpose(fun: Fun, primals: Sequence[Any]) -> Fun:
     check_callable(fun, "linear_transpose")
     leaves, in_tree = tree.flatten((tuple(primals), {}))
-    avals = [abstract(leaf) for leaf in leaves]
+    avals = abstract_leaves("linear_transpose", fun, in_tree, leaves)
     flat = FlatFunction(fun, in_tree, "linear_transpose")
     jaxpr, consts = stage(flat, avals, name_of(fun))
     for i, aval in enumerate(avals):
@@ -83,9 +84,13 @@ class Transposed:
         fun, in_tree, out_tree, jaxpr = self.program
         cts, ct_tree = tree.flatten(ct)
         if ct_tree != out_tree:
+            source = f"the result of `{name_of(fun)}`"
+            picture = differing_structures(
+                (source, out_tree, jaxpr.out_avals), ("the cotangent", ct_tree, cts)
+            )
             raise ValueError(
-                "linear_transpose: the cotangent must have the structure of the result"
-                f" of `{name_of(fun)}`, {out_tree}, got {ct_tree}"
+                f"linear_transpose: the cotangent must have the structure of {source}.\n"
+                f"{picture}\nGive f_transpose({skeleton(out_tree)})."
             )
         given = [
             fitting("linear_transpose", "cotangent", leaf, aval, fun, out_tree, i)

@@ -64,9 +64,12 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
     def converted(*args: Any) -> Any:
         values, given_tree = tree.flatten((args[:count], {}))
         if given_tree != in_tree:
+            picture = tree.difference_text(
+                "the example arguments", example_args, "the arguments", args[:count]
+            )
             raise TypeError(
-                f"closure_convert: `{name_of(fun)}` was converted for arguments of the"
-                f" structure {in_tree}, got {given_tree}"
+                f"closure_convert: `{name_of(fun)}` was converted for arguments of"
+                f" another structure.\n{picture}"
             )
         rest = iter(args[count:])
         extra = args[count:]

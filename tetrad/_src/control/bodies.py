@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.control.pictures import call, called, differing_structures, to_return
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
@@ -55,11 +56,12 @@ def staged(
     in_trees: Sequence[Any],
     avals: Sequence[Aval],
     check: Callable[[Any], None] | None = None,
+    takes: str = "",
 ) -> Body:
     """Stages `fun` for arguments of the given structures, whose leaves have `avals`.
 
     `check` looks at what the function returned. `what` and `role` name the public
-    function and the argument that `fun` is, for messages.
+    function and the argument that `fun` is, and `takes` its arguments, for messages.
     """
     found: dict[str, Any] = {}
 
@@ -70,7 +72,7 @@ def staged(
             count = in_tree.num_leaves
             args.append(in_tree.unflatten(leaves[at : at + count]))
             at += count
-        result = fun(*args)
+        result = call(what, role, fun, args, takes)
         if check is not None:
             check(result)
         outs, found["tree"] = tree.flatten(result)
@@ -168,12 +170,6 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}…"
 
 
-def called(fun: Any, role: str) -> str:
-    """A function as messages name it: by its own name, or by the argument it is."""
-    name = name_of(fun)
-    return f"`{name}`" if name.isidentifier() else f"the function `{role}`"
-
-
 def check_function(what: str, role: str, fun: Any) -> None:
     if not callable(fun):
         raise TypeError(
@@ -236,10 +232,12 @@ def check_carry(
     ins: Sequence[Aval],
     body: Body,
     out_tree: Any = None,
+    rest: str = "",
 ) -> None:
     """TypeError if the carry comes out of the body unlike it goes in.
 
-    `out_tree` is its structure, if it is a part of what the body returns.
+    `out_tree` is its structure, if it is a part of what the body returns, and `rest` is
+    what stands after it in a return statement.
     """
     out_tree = body.out_tree if out_tree is None else out_tree
     outs = body.out_avals[: out_tree.num_leaves]
@@ -252,7 +250,7 @@ def check_carry(
         raise TypeError(
             f"lax.{what}: {name} must return a carry of the structure that it takes.\n"
             f"{picture}\nReturn all parts of the carry, changed or not, in the"
-            f" containers of `{argument}`."
+            f" containers of `{argument}`.{to_return(in_tree, rest)}"
         )
     if same_carry(ins, outs):
         return
@@ -287,31 +285,3 @@ def _difference(a: Aval, b: Aval, start: str, part: str) -> tuple[str, str]:
         f" '{b.dtype.name}')), or return {part} converted by"
         f" .astype('{a.dtype.name}')."
     )
-
-
-def differing_structures(
-    one: tuple[str, Any, Sequence[Aval]], other: tuple[str, Any, Sequence[Aval]]
-) -> str:
-    """Two structures side by side, with the first difference marked."""
-    (name, treedef, avals), (other_name, other_tree, other_avals) = one, other
-    return tree.difference_text(
-        name,
-        treedef.unflatten([Shown(a) for a in avals]),
-        other_name,
-        other_tree.unflatten([Shown(a) for a in other_avals]),
-    )
-
-
-class Shown:
-    """A leaf that messages show as its type."""
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: Aval) -> None:
-        self.aval = aval
-
-    def __repr__(self) -> str:
-        return self.aval.long_name()
-
-
-Shown.__name__ = "array"  # what a message calls it

@@ -264,6 +264,11 @@ def check(
             f"checkify.{what} takes a scalar pred, a bool, got {got}. Write jnp.all(...)"
             " around a condition on many elements."
         )
+    if not isinstance(msg, str):
+        raise TypeError(
+            f"checkify.{what}: msg must be a string, got {shortened(msg)} of type"
+            f" {type(msg).__name__}"
+        )
     leaves, treedef = tree.flatten((fmt_args, fmt_kwargs))
     for leaf in leaves:
         if not isinstance(leaf, (Value, np.ndarray, np.generic, *PYTHON_NUMBERS)):

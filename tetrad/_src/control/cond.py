@@ -15,7 +15,7 @@ Read `Cond`, `_split_branches`, `LaneCond`, then the public functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +41,7 @@ from tetrad._src.control.call import (
     places,
 )
 from tetrad._src.control.flow import FlowOp, chosen
+from tetrad._src.control.pictures import called, differing_structures, to_return
 from tetrad._src.control.scan import scan_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, aval_of
@@ -54,6 +55,7 @@ from tetrad._src.ops.identity import copy
 from tetrad._src.ops.views import broadcast_in_dim, moveaxis, reduce_sum, reshape
 from tetrad._src.transforms.tracer_methods import primal_of
 from tetrad._src.transforms.vmap import batch_jaxpr
+from tetrad._src.util import tree
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
 from tetrad._src.util.tables import table
@@ -478,6 +480,12 @@ def switch(
                 "lax.switch: give operands by position, or one as operand=..., not both"
             )
         operands = (operand,)
+    if not isinstance(branches, Iterable):
+        raise TypeError(
+            "lax.switch: branches must be a list or tuple of functions, got"
+            f" {bodies.shortened(branches)} of type {type(branches).__name__}. Write"
+            " lax.switch(index, [f, g], x)."
+        )
     functions = list(branches)
     for number, fun in enumerate(functions):
         bodies.check_function("switch", f"branches[{number}]", fun)
@@ -557,14 +565,15 @@ def _check_alike(
     """TypeError unless two branches give the same structure and types."""
     (role, body), (other_role, other_body) = one, other
     ours, theirs = body.out_avals, other_body.out_avals
-    names = [bodies.called(body.fun, role), bodies.called(other_body.fun, other_role)]
+    names = [called(body.fun, role), called(other_body.fun, other_role)]
     if body.out_tree != other_body.out_tree:
-        picture = bodies.differing_structures(
+        picture = differing_structures(
             (f"the result of {names[0]}", body.out_tree, ours),
             (f"the result of {names[1]}", other_body.out_tree, theirs),
         )
         raise TypeError(
             f"lax.{what}: {names[0]} and {names[1]} must return one structure.\n{picture}"
+            f"\n{_structure_advice(names, (body.out_tree, other_body.out_tree))}"
         )
     if bodies.same_carry(ours, theirs):
         return
@@ -582,6 +591,21 @@ def _check_alike(
         f"lax.{what}: {names[0]} and {names[1]} must return the same shapes and dtypes."
         f"\n{table(rows)}\n{advice}"
     )
+
+
+def _structure_advice(names: Sequence[str], trees: Sequence[Any]) -> str:
+    """What to write where two branches return different containers."""
+    nothing = [name for name, t in zip(names, trees) if t == _NOTHING]
+    if nothing:
+        return f"Does {nothing[0]} lack a return statement?"
+    full = max(trees, key=lambda t: t.num_leaves)
+    return (
+        "Return the same containers from both; where there is nothing to return,"
+        f" jnp.zeros_like(...) of what the other returns.{to_return(full)}"
+    )
+
+
+_NOTHING = tree.structure(None)
 
 
 def _alike_advice(a: Aval, b: Aval, part: str) -> str:

@@ -14,7 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from tetrad._src.control.custom_ops import CustomJvp, CustomVjp, JvpRule, VjpRules
-from tetrad._src.control.signature import Arguments, argument_numbers, name_of
+from tetrad._src.control.pictures import described, differing_structures
+from tetrad._src.control.pictures import skeleton, to_return
+from tetrad._src.control.signature import (
+    Arguments,
+    argument_numbers,
+    check_callable,
+    name_of,
+)
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of, base_trace
 from tetrad._src.control.symbolic import (
@@ -48,6 +55,7 @@ class _Custom(Generic[Result]):
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
+        check_callable(fun, type(self).__name__)
         functools.update_wrapper(self, fun, updated=())  # type: ignore[arg-type]
         self.fun = fun
         self.arguments = Arguments(fun)
@@ -61,6 +69,14 @@ class _Custom(Generic[Result]):
                         f"nondiff_argnames: `{name_of(fun)}` has no parameter {name!r}"
                     )
                 numbers.append(names.index(name))
+        count = self.arguments.count
+        if count is not None and any(n >= count for n in numbers):
+            number = max(numbers)
+            raise ValueError(
+                f"nondiff_argnums={tuple(numbers)} refers to argument {number}, but"
+                f" `{name_of(fun)}` takes {count} positional"
+                f" argument{'' if count == 1 else 's'}; the first is number 0"
+            )
         if any(n < 0 for n in numbers):
             raise ValueError(
                 f"nondiff_argnums={tuple(numbers)}: count arguments from the front,"
@@ -144,6 +160,7 @@ class custom_jvp(_Custom[Result]):
         With `symbolic_zeros`, tangents that are zero are `SymbolicZero` objects, and
         the rule may return such.
         """
+        check_callable(jvp, "defjvp", "f.defjvp(rule)")
         self.rule = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
@@ -210,14 +227,18 @@ class custom_jvp(_Custom[Result]):
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 f"the rule `{name}` must return a pair (result, tangent of the result),"
-                f" got {_described(result)}"
+                f" got {described(result)}. Write `return f(x), derivative * x_dot`."
             )
         outs, out_tree = tree.flatten(result[0])
         tangents, tangent_tree = tree.flatten(result[1])
         if tangent_tree != out_tree:
+            picture = differing_structures(
+                ("the result", out_tree, outs), ("its tangent", tangent_tree, tangents)
+            )
             raise TypeError(
-                f"the rule `{name}` must return a result and a tangent of one structure,"
-                f" got {out_tree} and {tangent_tree}"
+                f"the rule `{name}` must return a result and a tangent of one structure."
+                f"\n{picture}\nWrite `return out, tangent`, with tangent ="
+                f" {skeleton(out_tree)}."
             )
         found = [_fitting_tangent(name, o, t) for o, t in zip(outs, tangents)]
         return outs, found, out_tree
@@ -288,6 +309,8 @@ class custom_vjp(_Custom[Result]):
         `optimize_remat`, results that are needed without residuals, as under
         `jax.checkpoint`, come from the function itself and not from `fwd`.
         """
+        for rule in (fwd, bwd):
+            check_callable(rule, "defvjp", "f.defvjp(fwd, bwd)")
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
@@ -322,7 +345,7 @@ class custom_vjp(_Custom[Result]):
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(
                     f"`{name_of(self.fwd)}` must return a pair (result, residuals), got"
-                    f" {_described(result)}"
+                    f" {described(result)}"
                 )
             outs, trees.out = tree.flatten(result[0])
             trees.out_avals = [aval_of(out) for out in outs]
@@ -358,20 +381,26 @@ class custom_vjp(_Custom[Result]):
         if isinstance(found, list):
             found = tuple(found)
         if not isinstance(found, tuple) or len(found) != count:
+            each = "the argument" if count == 1 else f"each of the {count} arguments"
+            written = ", ".join(["..."] * count) + ("," if count == 1 else "")
             raise TypeError(
-                f"`{name}` must return a tuple with one cotangent for each of the"
-                f" {count} argument{'s' if count != 1 else ''} of"
-                f" `{name_of(self.fun)}`, got {_described(found)}."
-                + (" Write `return (cotangent,)`." if count == 1 else "")
+                f"`{name}` must return a tuple with one cotangent for {each} of"
+                f" `{name_of(self.fun)}`, got {described(found)}. Write `return"
+                f" ({written})`."
             )
         values, prefix = tree.flatten(found, is_leaf=lambda x: x is None)
         places = in_tree.unflatten(range(len(avals)))
         try:
             subtrees = prefix.flatten_up_to(places)
         except ValueError:
+            arguments = f"the tuple of arguments of `{name_of(self.fun)}`"
+            picture = differing_structures(
+                (arguments, in_tree, avals),
+                ("the cotangents", *tree.flatten(found)[::-1]),
+            )
             raise TypeError(
-                f"`{name}` must return cotangents in the structure of the arguments of"
-                f" `{name_of(self.fun)}`, {in_tree}, got {tree.structure(found)}"
+                f"`{name}` must return cotangents in the structure of {arguments}; None"
+                f" stands for zero.\n{picture}\n{to_return(in_tree).strip()}"
             ) from None
         flat: list[Any] = [None] * len(avals)
         for value, subtree in zip(values, subtrees):
@@ -402,11 +431,3 @@ def _fitting_cotangent(name: str, aval: Aval, value: Any) -> Any:
         f"`{name}` must return cotangents like the arguments: the argument is"
         f" {aval.long_name()}, but its cotangent is {got.long_name()}"
     )
-
-
-def _described(value: Any) -> str:
-    if isinstance(value, (tuple, list)):
-        return f"a {type(value).__name__} of length {len(value)}"
-    if isinstance(value, Value):
-        return f"one array {value.aval.long_name()}"
-    return f"a value of type {type(value).__name__}"

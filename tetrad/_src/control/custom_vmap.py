@@ -23,7 +23,8 @@ from tetrad._src.control.call import (
 )
 from tetrad._src.control.custom import forwarded
 from tetrad._src.control.scan import scan
-from tetrad._src.control.signature import Arguments, name_of
+from tetrad._src.control.pictures import skeleton
+from tetrad._src.control.signature import check_callable, Arguments, name_of
 from tetrad._src.core.bind import STATE, aval_of, base_trace
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.op import Axis, Whole
@@ -60,6 +61,7 @@ class custom_vmap(Generic[Result]):
     """
 
     def __init__(self, fun: Callable[..., Result]) -> None:
+        check_callable(fun, "custom_vmap")
         functools.update_wrapper(self, fun, updated=())  # type: ignore[arg-type]
         self.fun = fun
         self.arguments = Arguments(fun)
@@ -78,6 +80,7 @@ class custom_vmap(Generic[Result]):
         leaves carry the mapped axis, which is then their first. The rule returns the
         result and a pytree of bools that says the same of its leaves.
         """
+        check_callable(vmap_rule, "def_vmap", "f.def_vmap(rule)")
         self.vmap_rule = vmap_rule
         return vmap_rule
 
@@ -128,14 +131,18 @@ class custom_vmap(Generic[Result]):
             outs, got_tree = tree.flatten(found[0])
             flags, flag_tree = tree.flatten(found[1])
             if flag_tree != got_tree:
+                picture = tree.difference_text(
+                    "the result", found[0], "the bools", found[1]
+                )
                 raise ValueError(
                     f"the rule `{name}` must return its result and its bools in one"
-                    f" structure, got {got_tree} and {flag_tree}"
+                    f" structure.\n{picture}"
                 )
             if got_tree != out_tree:
                 raise ValueError(
                     f"the rule `{name}` must return a result in the structure of that of"
-                    f" `{name_of(fun)}`, which is {out_tree}, got {got_tree}"
+                    f" `{name_of(fun)}`, which is {skeleton(out_tree)}, got"
+                    f" {skeleton(got_tree)}"
                 )
             return [o if flag else Whole(o) for o, flag in zip(outs, flags)]
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from tetrad._src.control import bodies
 from tetrad._src.control.call import Mask, axis_names, nonzero_mask
 from tetrad._src.control.flow import cut, same_types
+from tetrad._src.control.pictures import called, differing_structures, to_return
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
@@ -282,10 +283,12 @@ def custom_root(
         def linear(v: Any) -> Any:
             given, v_tree = tree.flatten(v)
             if v_tree != in_tree:
+                picture = differing_structures(
+                    ("initial_guess", in_tree, avals), ("the argument", v_tree, given)
+                )
                 raise TypeError(
-                    f"lax.custom_root: {bodies.called(tangent_solve, 'tangent_solve')}"
-                    f" called its function with the structure {v_tree}, which must be"
-                    f" that of initial_guess, {in_tree}"
+                    f"lax.custom_root: {called(tangent_solve, 'tangent_solve')} called"
+                    f" its function with another structure than initial_guess.\n{picture}"
                 )
             given = [_as_type(what, v, aval) for v, aval in zip(given, avals)]
             outs, found = jvp_flat(
@@ -295,10 +298,8 @@ def custom_root(
 
         outs, out_tree = tree.flatten(tangent_solve(linear, in_tree.unflatten(y)))
         if out_tree != in_tree:
-            raise TypeError(
-                f"lax.custom_root: {bodies.called(tangent_solve, 'tangent_solve')} must"
-                f" return the structure of initial_guess, {in_tree}, got {out_tree}"
-            )
+            name = called(tangent_solve, "tangent_solve")
+            raise _unlike(what, name, "initial_guess", in_tree, avals, out_tree, outs)
         return [_as_type(what, out, aval) for out, aval in zip(outs, avals)]
 
     every = [*[aval_of(c) for c in equation.consts], *avals, *avals]
@@ -344,7 +345,7 @@ def _solver(
                 f" has_aux=True, got {bodies.shortened(result)}"
             )
 
-    name = bodies.called(solve, role)
+    name = called(solve, role)
     body = bodies.staged(what, role, run, (in_tree,), avals, check)
     body.fun = solve
     out_tree = body.out_tree.children()[0] if has_aux else body.out_tree
@@ -363,22 +364,41 @@ def _check_like(
     avals: Sequence[Aval],
 ) -> None:
     """TypeError unless a function returns something like its argument."""
-    name = bodies.called(body.fun, role)
+    name = called(body.fun, role)
+    outs = body.out_avals[: body.out_tree.num_leaves]
     if body.out_tree != in_tree:
-        raise TypeError(
-            f"lax.{what}: {name} must return the structure of {argument}, {in_tree}, got"
-            f" {body.out_tree}"
-        )
-    outs = body.out_avals[: len(avals)]
+        raise _unlike(what, name, argument, in_tree, avals, body.out_tree, outs)
     if same_types(outs, avals):
         return
     rows: list[tuple[str, ...]] = [(argument, "takes", "returns", "")]
     for i, (a, b) in enumerate(zip(avals, outs)):
         path = bodies.path_text(in_tree, i)
-        note = "" if a.strong() is b.strong() else "<- differs"
+        differ = "shapes" if a.shape != b.shape else "dtypes"
+        note = "" if a.strong() is b.strong() else f"<- the {differ} differ"
         rows.append((path or "(all of it)", a.long_name(), b.long_name(), note))
     raise TypeError(
-        f"lax.{what}: {name} must return the types of {argument}.\n{table(rows)}"
+        f"lax.{what}: {name} must return the types of {argument}.\n{table(rows)}\n"
+        f"Return something that can stand for {argument}, or give {argument} the types"
+        " that come out."
+    )
+
+
+def _unlike(
+    what: str,
+    name: str,
+    argument: str,
+    in_tree: Any,
+    avals: Sequence[Aval],
+    out_tree: Any,
+    outs: Sequence[Any],
+) -> TypeError:
+    """The error about a function that returns other containers than its argument has."""
+    picture = differing_structures(
+        (argument, in_tree, avals), (f"the result of {name}", out_tree, outs)
+    )
+    return TypeError(
+        f"lax.{what}: {name} must return the structure of {argument}.\n{picture}\n"
+        f"{to_return(in_tree).strip()}"
     )
 
 

@@ -41,6 +41,8 @@ from tetrad._src.control.flow import (
     unchanged,
     with_unused,
 )
+from tetrad._src.control.pictures import Shown, called
+from tetrad._src.control.pictures import described as described_result
 from tetrad._src.control.scan import call_scan, scan_of, unrolled
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, aval_of
@@ -530,12 +532,16 @@ def while_loop(
     leaves, in_tree = bodies.flat_values("while_loop", "init_val", init_val)
 
     def trace(avals: Sequence[Aval]) -> tuple[bodies.Body, Sequence[Aval] | None]:
-        body = bodies.staged("while_loop", "body_fun", body_fun, (in_tree,), avals)
+        body = bodies.staged(
+            "while_loop", "body_fun", body_fun, (in_tree,), avals, takes="val"
+        )
         return body, body.out_avals if body.out_tree == in_tree else None
 
     leaves, body = bodies.settled(leaves, trace)
     avals = [aval_of(x) for x in leaves]
-    test = bodies.staged("while_loop", "cond_fun", cond_fun, (in_tree,), avals)
+    test = bodies.staged(
+        "while_loop", "cond_fun", cond_fun, (in_tree,), avals, takes="val"
+    )
     _check_condition(cond_fun, test)
     bodies.check_carry(
         "while_loop", body_fun, "body_fun", "init_val", in_tree, avals, body
@@ -546,12 +552,14 @@ def while_loop(
 
 
 def _check_condition(fun: Any, test: bodies.Body) -> None:
-    name = bodies.called(fun, "cond_fun")
+    name = called(fun, "cond_fun")
     avals = test.out_avals
     if not tree.treedef_is_leaf(test.out_tree) or len(avals) != 1:
+        result = test.out_tree.unflatten([Shown(a) for a in avals])
         raise TypeError(
-            f"lax.while_loop: {name} must return a bool scalar, got the structure"
-            f" {test.out_tree}"
+            f"lax.while_loop: {name} must return a bool scalar, got"
+            f" {described_result(result)}. Return the condition alone, as in `return x > 0`;"
+            " what the steps compute is returned by body_fun."
         )
     (aval,) = avals
     if aval.shape:
@@ -682,7 +690,12 @@ def _staged_steps(index: Aval, body_fun: Any, init_val: Any) -> _Steps:
 
     def trace(avals: Sequence[Aval]) -> tuple[bodies.Body, Sequence[Aval] | None]:
         body = bodies.staged(
-            "fori_loop", "body_fun", body_fun, in_trees, (index, *avals)
+            "fori_loop",
+            "body_fun",
+            body_fun,
+            in_trees,
+            (index, *avals),
+            takes="i, val",
         )
         return body, body.out_avals if body.out_tree == in_tree else None
 

@@ -8,6 +8,7 @@ have an operation of their own use it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -15,6 +16,12 @@ import numpy as np
 
 from tetrad._src.control import bodies
 from tetrad._src.control.scan import looped, scan
+from tetrad._src.control.pictures import (
+    call,
+    called,
+    differing_structures,
+    to_return,
+)
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
@@ -66,11 +73,17 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
         )
     if batch_size is None:
         return _one_by_one(f, xs)  # type: ignore[no-any-return]
-    if isinstance(batch_size, bool) or not hasattr(batch_size, "__index__"):
-        raise TypeError(f"lax.map: batch_size must be an integer, got {batch_size!r}")
-    size = batch_size.__index__()
+    try:
+        size = -1 if isinstance(batch_size, bool) else operator.index(batch_size)
+    except TypeError:
+        raise TypeError(
+            f"lax.map: batch_size must be an integer, got {bodies.shortened(batch_size)}"
+            f" of type {type(batch_size).__name__}"
+        ) from None
     if size < 0:
-        raise ValueError(f"lax.map: batch_size must not be negative, got {size}")
+        raise ValueError(
+            f"lax.map: batch_size must not be negative, got {batch_size!r}"
+        )
     if size == 0:
         return _one_by_one(f, xs)  # type: ignore[no-any-return]
     return _in_batches(f, xs, leaves, in_tree, size)  # type: ignore[no-any-return]
@@ -78,7 +91,7 @@ def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y:
 
 def _one_by_one(f: Any, xs: Any) -> Any:
     def step(carry: Any, x: Any) -> Any:
-        return (), f(x)
+        return (), call("map", "f", f, (x,), "x")
 
     step.__name__ = name_of(f)
     return looped("map", step, (), xs)[1]
@@ -177,13 +190,20 @@ def associative_scan(
     def combine(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
         if reverse:
             left, right = right, left
-        result = fn(in_tree.unflatten(left), in_tree.unflatten(right))
+        pair = in_tree.unflatten(left), in_tree.unflatten(right)
+        result = call("associative_scan", "fn", fn, pair, "left, right")
         outs, out_tree = tree.flatten(result)
         if out_tree != in_tree:
-            raise TypeError(
-                f"lax.associative_scan: {bodies.called(fn, 'fn')} must return the"
-                f" structure of elems, {in_tree}, got {out_tree}"
+            name = called(fn, "fn")
+            picture = differing_structures(
+                ("elems", in_tree, [aval_of(x) for x in left]),
+                (f"the result of {name}", out_tree, outs),
             )
+            raise TypeError(
+                f"lax.associative_scan: {name} must combine two values like elems into"
+                f" one more.\n{picture}\n{to_return(in_tree).strip()}"
+            )
+        _check_combined(fn, in_tree, left, outs)
         return outs
 
     if reverse:
@@ -193,6 +213,28 @@ def associative_scan(
         outs = [rev(x, (at,)) for x in outs]
     result: X = in_tree.unflatten(outs)
     return result
+
+
+def _check_combined(
+    fn: Any, in_tree: Any, given: Sequence[Any], outs: Sequence[Any]
+) -> None:
+    """TypeError unless what was combined has the types of what was given."""
+    types = [aval_of(x) for x in given]
+    found = [aval_of(x) for x in outs]
+    if all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(types, found)):
+        return
+    rows: list[tuple[str, ...]] = [("elems", "takes", "returns", "")]
+    for i, (a, b) in enumerate(zip(types, found)):
+        which = "shapes" if a.shape != b.shape else "dtypes"
+        same = a.shape == b.shape and a.dtype == b.dtype
+        path = bodies.path_text(in_tree, i)
+        note = "" if same else f"<- the {which} differ"
+        rows.append((path or "(all of it)", a.long_name(), b.long_name(), note))
+    raise TypeError(
+        f"lax.associative_scan: {called(fn, 'fn')} must return the types of elems.\n"
+        f"{table(rows)}\nIt gets slices with many elements along the axis, and combines"
+        " them elementwise, as jnp.add does."
+    )
 
 
 def _prefixes(combine: Any, elems: list[Any], axis: int) -> list[Any]:
@@ -285,9 +327,13 @@ def _checked(
 ) -> tuple[list[Aval], list[Any]]:
     """The avals of the operands, and the starts in their dtypes."""
     if start_tree != in_tree:
+        picture = differing_structures(
+            ("operands", in_tree, [aval_of(x) for x in leaves]),
+            ("init_values", start_tree, [aval_of(x) for x in starts]),
+        )
         raise TypeError(
-            "lax.reduce: init_values must have the structure of operands,"
-            f" {in_tree}, got {start_tree}"
+            "lax.reduce: init_values must have the structure of operands, a scalar for"
+            f" each array.\n{picture}"
         )
     avals = [aval_of(x) for x in leaves]
     for aval in avals:
@@ -315,11 +361,15 @@ def _checked(
 
 
 def _check_fold(body: bodies.Body, in_tree: Any, scalars: Sequence[Aval]) -> None:
-    name = bodies.called(body.fun, "computation")
+    name = called(body.fun, "computation")
     if body.out_tree != in_tree:
+        picture = differing_structures(
+            ("operands", in_tree, scalars),
+            (f"the result of {name}", body.out_tree, body.out_avals),
+        )
         raise TypeError(
-            f"lax.reduce: {name} must return the structure of operands, {in_tree}, got"
-            f" {body.out_tree}"
+            f"lax.reduce: {name} must return the structure of operands.\n{picture}"
+            f"\n{to_return(in_tree).strip()}"
         )
     for aval, out in zip(scalars, body.out_avals):
         if aval is not out.strong():

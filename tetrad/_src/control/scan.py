@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tetrad._src.control import bodies
+from tetrad._src.control.pictures import described as described_result
+from tetrad._src.control.pictures import called, skeleton
 from tetrad._src.control.call import (
     Inline,
     Mask,
@@ -606,7 +608,13 @@ def looped(
 
     def trace(avals: Sequence[Aval]) -> tuple[bodies.Body, Sequence[Aval] | None]:
         body = bodies.staged(
-            what, "f", f, (init_tree, x_tree), (*avals, *x_avals), _check_pair(f)
+            what,
+            "f",
+            f,
+            (init_tree, x_tree),
+            (*avals, *x_avals),
+            _check_pair(f, init_tree),
+            "carry, x",
         )
         out_tree = body.out_tree.children()[0]
         if out_tree != init_tree:
@@ -616,26 +624,27 @@ def looped(
     init_leaves, body = bodies.settled(init_leaves, trace)
     carry_tree = body.out_tree.children()[0]
     ins = [aval_of(x) for x in init_leaves]
-    bodies.check_carry(what, f, "f", "init", init_tree, ins, body, carry_tree)
+    bodies.check_carry(what, f, "f", "init", init_tree, ins, body, carry_tree, ", y")
     results = call_scan(
         body.jaxpr, body.consts, init_leaves, x_leaves, steps, reverse, times
     )
     return body.out_tree.unflatten(results)
 
 
-def _check_pair(f: Any) -> Callable[[Any], None]:
+def _check_pair(f: Any, carry: Any) -> Callable[[Any], None]:
     def check(result: Any) -> None:
         if isinstance(result, (tuple, list)) and len(result) == 2:
             return
-        if isinstance(result, (tuple, list)):
-            got = f"a {type(result).__name__} of length {len(result)}"
-        elif isinstance(result, Value):
-            got = f"one array {result.aval.long_name()}"
-        else:
-            got = bodies.shortened(result)
+        why = " Does it lack a return statement?" if result is None else ""
+        more = ""
+        if isinstance(result, tuple) and carry.num_leaves != 1 and len(result) > 2:
+            more = f" The carry is one value: return {skeleton(carry)}, y."
+        elif isinstance(result, tuple) and len(result) > 2:
+            more = " To stack several values, `return carry, (y, z)`."
         raise TypeError(
-            f"lax.scan: {bodies.called(f, 'f')} must return a pair (carry, y), got"
-            f" {got}. Write `return carry, None` if there is nothing to stack."
+            f"lax.scan: {called(f, 'f')} must return a pair (carry, y), got"
+            f" {described_result(result)}.{why}{more} Write `return carry, None` if there"
+            " is nothing to stack."
         )
 
     return check
@@ -650,7 +659,7 @@ def _steps(what: str, length: Any, leaves: Sequence[Any], treedef: Any) -> int:
             raise ValueError(
                 f"lax.{what}: xs{bodies.path_text(treedef, i)} is {aval.long_name()}, which"
                 " has no leading axis to scan over. Give what is the same in every step"
-                " to the function itself, or to the carry."
+                f" to the function itself{'' if what == 'map' else ', or to the carry'}."
             )
         lengths.append(aval.shape[0])
     given = None if length is None else _whole(what, "length", length)
@@ -669,8 +678,12 @@ def _steps(what: str, length: Any, leaves: Sequence[Any], treedef: Any) -> int:
             note = "" if n == expected else f"<- not {expected}"
             rows.append((name, str(aval_of(x).shape), str(n), note))
         why = "have one length" if given is None else f"have length={given}"
+        shortest = min(lengths)
+        advice = f"Cut them to one length, as by x[:{shortest}]"
+        if given is not None and len(set(lengths)) == 1:
+            advice = f"Leave length out: it is {shortest} then"
         raise ValueError(
-            f"lax.{what}: the arrays to scan over must {why}.\n{table(rows)}"
+            f"lax.{what}: the arrays to scan over must {why}.\n{table(rows)}\n{advice}."
         )
     return expected
 
@@ -706,7 +719,7 @@ def _by_python(
     """The loop in Python, where jit is disabled."""
     carry = init
     rows: list[Any] = []
-    check = _check_pair(f)
+    check = _check_pair(f, tree.structure(init))
     order = range(steps)
     for i in reversed(order) if reverse else order:
         x = [index_in_dim(leaf, i, 0, keepdims=False) for leaf in x_leaves]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,22 @@ def name_of(fun: Any) -> str:
         fun = fun.func
     name = getattr(fun, "__name__", None)
     return name if isinstance(name, str) else type(fun).__name__
+
+
+def check_callable(fun: Any, caller: str, write: str = "") -> None:
+    """TypeError unless `fun` is a function; `write` is how `caller` is written."""
+    if callable(fun):
+        return
+    text = repr(fun)
+    if " at 0x" in text:  # where it lies tells nobody anything
+        text = f"<{type(fun).__name__} object>"
+    elif len(text) > 40:
+        text = f"{text[:37]}…"
+    instead = write or f"{caller}(f)(x), not {caller}(f(x))"
+    raise TypeError(
+        f"{caller} takes a function, got {text} of type {type(fun).__name__}. Write"
+        f" {instead}."
+    )
 
 
 def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
@@ -49,6 +66,14 @@ class Arguments:
         self.signature = signature_of(fun)
         parameters = self.signature.parameters.values() if self.signature else ()
         self.plain = all(p.default is p.empty for p in parameters)
+        # How many arguments can be given by position; None if any number can.
+        self.count: int | None = None
+        if self.signature is not None:
+            kinds = [p.kind for p in parameters]
+            if inspect.Parameter.VAR_POSITIONAL not in kinds:
+                named = kinds.count(inspect.Parameter.KEYWORD_ONLY)
+                named += kinds.count(inspect.Parameter.VAR_KEYWORD)
+                self.count = len(kinds) - named
 
     def positional(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any]:
         """All arguments by position; TypeError for arguments that only have a name."""
@@ -81,10 +106,14 @@ def argument_numbers(
     if value is None:
         return ()
     items = value if isinstance(value, (tuple, list)) else (value,)
-    for item in items:
-        if isinstance(item, bool) or not hasattr(item, "__index__"):
-            raise TypeError(f"{what} must be an int or a tuple of ints, got {value!r}")
-    numbers = [item.__index__() for item in items]
+    try:
+        if any(isinstance(item, bool) for item in items):
+            raise TypeError
+        numbers = [operator.index(item) for item in items]
+    except TypeError:
+        raise TypeError(
+            f"{what} must be an int or a tuple of ints, got {value!r}"
+        ) from None
     if count is not None:
         for number in numbers:
             if not -count <= number < count:

@@ -80,6 +80,7 @@ class Trace:
     transformation: ClassVar[str] = ""
     eager: ClassVar[bool] = False
     stages: ClassVar[bool] = False
+    ended: bool = False  # whether the block of the transformation is over
     lanes: int = 0
     inside: Set[Any] = frozenset()  # variables of keys that were made in these lanes
 
@@ -96,6 +97,7 @@ class Trace:
 
     def __exit__(self, *exc: object) -> None:
         assert self.parent is not None
+        self.ended = True
         STATE.trace = self.parent
 
 

@@ -28,6 +28,14 @@ def check_leaks(trace: Trace) -> None:
 
 def leak_message(tracer: Tracer) -> str:
     """The message about a tracer used too late: who made it, who holds it."""
+    if not tracer._trace.ended:
+        return (
+            f"a traced value {tracer.aval.long_name()} is used outside of the"
+            f" transformation that it belongs to, which is still running."
+            f"{_origin(tracer)} A function with rules of its own (custom_jvp, custom_vjp)"
+            " closes over it, so no rule says what its derivative is: pass it to the"
+            " function as an argument."
+        )
     holder = holders.holder(tracer) or "a global, an attribute or a list"
     return (
         f"Encountered an unexpected tracer: a traced value {tracer.aval.long_name()} is"

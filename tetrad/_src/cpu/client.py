@@ -285,7 +285,8 @@ class CpuBackend:
         program.fields.pack_into(block, offset, *pointers, *scalars)
         reads = [b.made for b in buffers if b.made > done]
         flag = address + 8 * JOB_WORDS if image.loops else 0
-        run = Run(address, flag, reads, lines[0], (block, image, program))
+        line = lines[0] if lines else None
+        run = Run(address, flag, reads, line, (block, image, program))
         ticket = runner.submit(address)
         for buffer in (*buffers, *outs):
             buffer.ticket = ticket

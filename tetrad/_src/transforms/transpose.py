@@ -75,11 +75,7 @@ def _transpose_equation(eqn: Eqn, args: Sequence[Any], sums: dict[Var, Any]) -> 
     if given.count(None) == len(given) and not (op.effects and not given):
         return
     if op.transpose is None:
-        raise NotImplementedError(
-            f"`{op.name}` has no transposition rule, so it cannot be differentiated in"
-            " reverse mode. Use `jvp` or `jacfwd`, or give the surrounding function its"
-            " derivative with `custom_vjp`."
-        )
+        raise _no_transpose(eqn)
     results = op.transpose(given if op.multiple else given[0], *args)
     for atom, arg, cotangent in zip(eqn.ins, args, results):
         if cotangent is None or type(arg) is not Linear:
@@ -89,6 +85,27 @@ def _transpose_equation(eqn: Eqn, args: Sequence[Any], sums: dict[Var, Any]) -> 
             if aval.shape != arg.aval.shape:
                 cotangent = reduce_sum(cotangent, tuple(range(aval.ndim)))
         _accumulate(sums, atom, cotangent)  # type: ignore[arg-type]
+
+
+def _no_transpose(eqn: Eqn) -> NotImplementedError:
+    """The error about an operation that is not linear, or is linear without a rule."""
+    op = eqn.op
+    words = frames.expression_at(*eqn.where) if eqn.where else None
+    shown = (
+        f"`{words}` at {frames.format_where(eqn.where)}" if words else f"`{op.name}`"
+    )
+    if op.linear:
+        return NotImplementedError(
+            f"{shown} has no transposition rule for `{op.name}`, so it cannot be"
+            " differentiated in reverse mode. Use jvp or jacfwd, or give the surrounding"
+            " function its derivative with custom_vjp."
+        )
+    return NotImplementedError(
+        f"{shown} is not linear (`{op.name}`), so it cannot be transposed."
+        " linear_transpose takes linear functions, and a rule of custom_jvp must be"
+        " linear in the tangents. To differentiate a function write jax.grad(f)(x) or"
+        " jax.vjp(f, x)."
+    )
 
 
 def transpose_tape(tape: Tape, cotangents: Sequence[Any]) -> list[Any]:

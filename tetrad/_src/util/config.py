@@ -64,8 +64,11 @@ def _boolean(name: str, value: Any) -> bool:
             return True
         if word in ("0", "false", "no", "off", "n", "f", ""):
             return False
-    elif value is None or isinstance(value, int) or hasattr(value, "__bool__"):
+    elif value is None or isinstance(value, int):
         return bool(value)
+    elif hasattr(value, "__bool__"):
+        with contextlib.suppress(ValueError):  # arrays of several elements
+            return bool(value)
     raise ValueError(f"{name} must be True or False, got {value!r}")
 
 

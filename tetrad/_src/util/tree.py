@@ -325,6 +325,12 @@ def transpose(
     >>> transpose(structure([0, 0]), None, [(1, 2), (3, 4)])
     ([1, 3], [2, 4])
     """
+    for name, given in (("outer", outer_treedef), ("inner", inner_treedef)):
+        if not isinstance(given, PyTreeDef) and (given is not None or name == "outer"):
+            raise TypeError(
+                f"tree.transpose: {name}_treedef must be a structure, got"
+                f" {describe(given)}. Write jax.tree.structure(example)."
+            )
     found, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_trees = outer_treedef.flatten_up_to(pytree_to_transpose)
@@ -336,10 +342,14 @@ def transpose(
         inner_treedef = structure(inner_trees[0])
     expected = outer_treedef.compose(inner_treedef)
     if treedef != expected:
+        picture = difference_text(
+            "outer(inner)",
+            expected.unflatten([AnyLeaf()] * expected.num_leaves),
+            "the tree",
+            treedef.unflatten(found),
+        )
         raise TypeError(
-            "tree.transpose: the tree does not have the structure outer(inner):\n"
-            f"  got      {treedef}\n"
-            f"  expected {expected}"
+            f"tree.transpose: the tree must have the structure outer(inner).\n{picture}"
         )
     size = inner_treedef.num_leaves
     if size == 0 or outer_treedef.num_leaves == 0:
@@ -426,6 +436,16 @@ def equality_errors(
 ) -> Iterator[tuple[KeyPath, str, str, str]]:
     """Where the structures of two trees differ: (path, this, that, reason)."""
     return _differences((), tree1, tree2, is_leaf, as_prefix=False)
+
+
+class AnyLeaf:
+    """A leaf that may be anything."""
+
+    def __repr__(self) -> str:
+        return "leaf"
+
+
+AnyLeaf.__name__ = "any"
 
 
 def difference_text(name1: str, tree1: Any, name2: str, tree2: Any) -> str:

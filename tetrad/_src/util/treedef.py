@@ -357,7 +357,9 @@ def describe(tree: Any) -> str:
     dtype = getattr(tree, "dtype", None)
     if isinstance(shape, tuple) and dtype is not None:
         extents = ",".join(str(n) for n in shape)
-        return f"{type(tree).__name__} {dtype}[{extents}]"
+        name = type(tree).__name__
+        # What stands for an array in a transformation is an array to the user.
+        return f"{'array' if name.endswith('Tracer') else name} {dtype}[{extents}]"
     text = repr(tree)
     if len(text) > 40:
         text = f"{text[:37]}..."
