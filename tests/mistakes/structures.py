@@ -545,7 +545,7 @@ step(x, x)
 jax.jit(lambda x, n: x * n, static_argnums=1, donate_argnums=1)
 """,
         ValueError,
-        "both static and donated",
+        "only arrays can be donated",
     ),
     mistake(
         "a transposed tree that is uneven",
