@@ -10,11 +10,15 @@ import numpy as np
 from tetrad._src.core.bind import Value
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Op
+from tetrad._src.util import frames
 from tetrad._src.util.memo import memo_on_first
 
 
 def inline(jaxpr: Jaxpr, body_of: Callable[[Eqn], Jaxpr | None]) -> Jaxpr:
-    """Replaces each equation for which `body_of` gives a jaxpr by its equations."""
+    """Replaces each equation for which `body_of` gives a jaxpr by its equations.
+
+    These are in the scopes of the equation and in their own.
+    """
     eqns: list[Eqn] = []
     env: dict[Var, Atom] = {}
     changed = False
@@ -22,24 +26,26 @@ def inline(jaxpr: Jaxpr, body_of: Callable[[Eqn], Jaxpr | None]) -> Jaxpr:
     def subst(atom: Atom) -> Atom:
         return atom if type(atom) is Literal else env.get(atom, atom)  # type: ignore[arg-type]
 
-    def emit(body: Jaxpr, renames: dict[Var, Atom]) -> None:
+    def emit(body: Jaxpr, renames: dict[Var, Atom], caller: Any = None) -> None:
         nonlocal changed
+        named = getattr(caller, "names", None)
         for eqn in body.eqns:
             ins = [
                 v if type(v) is Literal else renames.get(v, v)  # type: ignore[arg-type]
                 for v in eqn.ins
             ]
+            where = frames.within(caller, eqn.where) if named else eqn.where
             inner = body_of(eqn)
             if inner is None:
                 outs = (
                     [Var(v.aval) for v in eqn.outs] if renames is not env else eqn.outs
                 )
                 renames.update(zip(eqn.outs, outs))
-                eqns.append(Eqn(eqn.op, ins, outs, eqn.where))
+                eqns.append(Eqn(eqn.op, ins, outs, where))
                 continue
             changed = True
             local: dict[Var, Atom] = dict(zip(inner.ins, ins))
-            emit(inner, local)
+            emit(inner, local, where)
             for var, atom in zip(eqn.outs, inner.outs):
                 renames[var] = atom if type(atom) is Literal else local[atom]  # type: ignore[index]
 
