@@ -15,7 +15,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var
 from tetrad._src.core.op import Region
 
-LEAST = 1 << 14  # elements of an array that is worth the trouble
+LEAST = 1 << 10  # elements of an array that is worth the trouble
 MOST = 12  # pieces of one array
 
 Shape = tuple[int, ...]
