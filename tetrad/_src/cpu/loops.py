@@ -110,6 +110,7 @@ class Loops(NamedTuple):
     )
     stream: int  # 1: prefetch, 2: and store past the caches
     flow: Inner | None = None  # control flow at every point
+    vectors: int = 1  # side by side, of folds down columns
 
 
 def text(loops: Loops, name: str) -> str:

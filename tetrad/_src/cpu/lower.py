@@ -34,7 +34,7 @@ from tetrad._src.cpu.loops import (
     PointWrite,
 )
 from tetrad._src.cpu.points import by_rows
-from tetrad._src.cpu.reduce import COLUMN_VECTORS, merge_states, state_types
+from tetrad._src.cpu.reduce import merge_states, state_types
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.passes import trees
 from tetrad._src.passes.ir import COORDINATE, POINT, Band, Kernel, Scalar, Term
@@ -703,13 +703,15 @@ def _lower_fold(
     words.extend((length, form.rows))
     by_output = rows and form.outputs < 16
     lanes = schedule.lanes(kernel.wide)
-    per_task = _fold_tasks(launch, form, length, split, by_output, lanes)
+    vectors = 1 if rows else schedule.column_vectors(length, lanes)
+    width = vectors * lanes
+    per_task = _fold_tasks(launch, form, length, split, by_output, width)
     launch.chunk = schedule.task_chunk(per_task, ns)
     accesses = [*reads, *[a for _, a in writes], *counts]
     low.strides([*kept_last, *folded_last], vector, accesses)
     launch.loops = Loops(
         FOLD_ROWS if rows else FOLD_COLUMNS,
-        schedule.lanes(kernel.wide),
+        lanes,
         len(kept),
         len(folded),
         reads,
@@ -721,6 +723,8 @@ def _lower_fold(
         None,
         split,
         0,
+        None,
+        vectors,
     )
     launches = [launch]
     if form.blocks > 1:
@@ -737,7 +741,7 @@ def _fold_tasks(
     length: int,
     split: bool,
     by_output: bool,
-    lanes: int,
+    width: int,
 ) -> int:
     """Sets the tasks of a fold, and the words about blocks; the elements of a task."""
     words = launch.words
@@ -748,12 +752,12 @@ def _fold_tasks(
             words.extend((form.run, form.segment, segments, form.blocks))
             words.extend((form.blocks, 1) if by_output else (1, form.outputs))
         return min(form.run, form.rows) * min(form.segment, form.length)
-    strips = -(-length // (COLUMN_VECTORS * lanes))
+    strips = -(-length // width)
     words.append(strips)
     launch.total = form.outputs // length * strips * form.blocks
     if split:
         words.extend((form.run, form.blocks, form.outputs))
-    return min(form.run, form.rows) * COLUMN_VECTORS * lanes
+    return min(form.run, form.rows) * width
 
 
 def _folds(kernel: Kernel) -> tuple[Fold, ...]:

@@ -24,7 +24,6 @@ from tetrad._src.util.memo import Cache
 
 SETS = 4  # vectors of accumulators along a row, if no other type widens the kernel
 WIDE = ("f64", "i64", "u64", "c128")
-COLUMN_VECTORS = 4  # vectors side by side down columns
 FOLD = 64  # rows that a column adds before it adds to its total
 
 State = list[Value]
@@ -419,9 +418,9 @@ def write_columns(loops: Loops) -> Writer:
         high = w.smaller_index(w.i("add", low, run), count)
     outer = w.i("udiv", number, strips)
     strip = w.i("sub", number, w.i("mul", outer, strips))
-    first = w.i("mul", strip, COLUMN_VECTORS * w.lanes)
+    first = w.i("mul", strip, loops.vectors * w.lanes)
     row = body.place(body.root, body.split(outer, kept), range(loops.outer))
-    columns = [w.i("add", first, v * w.lanes) for v in range(COLUMN_VECTORS)]
+    columns = [w.i("add", first, v * w.lanes) for v in range(loops.vectors)]
     base = w.i("mul", outer, length)
 
     def walk(masks: list[Any]) -> None:
@@ -441,7 +440,7 @@ def write_columns(loops: Loops) -> Writer:
     if any(access.comb is not None for access in loops.reads):
         # Interleaved reads are cheap where no lane is masked.
         full = w.less(w.i("add", columns[-1], w.lanes - 1), length)
-        w.choose(full, lambda: walk([None] * COLUMN_VECTORS), partly)
+        w.choose(full, lambda: walk([None] * loops.vectors), partly)
     else:
         partly()
     w.end(task)

@@ -14,6 +14,7 @@ MOST_CHUNKS = 1024  # of loops whose turns nobody can count beforehand
 POINT_NS = 1.0  # an element read at computed coordinates
 SCATTER_NS = 1.0  # an element written at computed coordinates
 SCATTER_ROW_NS = 0.2  # the same, in whole rows
+COLUMN_VECTORS = 4  # vectors side by side down columns, at most
 COLUMNS = 64  # elements at least of a piece of such rows
 STREAM_BYTES = 4 << 20  # prefetch from here on
 AROUND_BYTES = 48 << 20  # outputs from here on are stored around the caches
@@ -59,6 +60,11 @@ def band_rows(length: int, ns: float) -> tuple[int, int]:
 def column_segment(length: int) -> int:
     """Elements of one piece of rows whose pieces are written by different threads."""
     return max(COLUMNS, -(-length // 8 // COLUMNS) * COLUMNS)
+
+
+def column_vectors(length: int, lanes: int) -> int:
+    """Vectors side by side down columns: no more than there are elements for."""
+    return 1 if length <= lanes else 2 if length <= 2 * lanes else COLUMN_VECTORS
 
 
 def tile_band(rows: int) -> int:
