@@ -60,6 +60,16 @@ class ShapeDtypeStruct:
         self.sharding = sharding
         self.weak_type = weak_type
 
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The shape and dtype of `x`, an array or a number.
+
+        >>> import tetrad as jax, tetrad.numpy as jnp
+        >>> jax.ShapeDtypeStruct.like(jnp.ones(3))
+        ShapeDtypeStruct(shape=(3,), dtype=float32)
+        """
+        return struct_of(abstract(x))
+
     @property
     def ndim(self) -> int:
         return len(self.shape)
