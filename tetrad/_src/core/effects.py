@@ -14,7 +14,7 @@ class Effect:
     """Something that happens outside: Python code runs."""
 
     __slots__ = ()
-    ordered = False  # relative to all other ordered effects of the process
+    ordered = False  # relative to all other ordered effects of the thread
     name = ""
 
     def __eq__(self, other: object) -> bool:
