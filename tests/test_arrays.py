@@ -240,3 +240,10 @@ def test_concatenating_nothing(axis):
     x = jnp.zeros((0, 0))
     assert jax.lax.concatenate([x, x], axis).shape == (0, 0)
     assert jnp.concatenate([jnp.zeros((0, 3)), jnp.ones((2, 3))]).shape == (2, 3)
+
+
+def test_iterators_make_elements_when_asked():
+    x = jnp.zeros(10**8)
+    assert float(next(iter(x))) == 0
+    assert [int(v) for v in jnp.arange(130)] == list(range(130))
+    assert [int(v) for v in reversed(jnp.arange(3))] == [2, 1, 0]

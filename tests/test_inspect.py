@@ -5,6 +5,7 @@ import pytest
 
 import tetrad as jax
 import tetrad.numpy as jnp
+from tetrad import lax
 from tetrad.extend import core
 
 
@@ -217,3 +218,14 @@ def test_results_of_transposed_functions_have_the_types_of_the_arguments():
     struct = jax.ShapeDtypeStruct((), "float32")
     x, y = jax.linear_transpose(lambda x, y: 0.5 * x - 0.5 * y, struct, struct)(1.0)
     assert (x.weak_type, y.weak_type) == (False, False)
+
+
+def test_jaxprs_have_no_equations_for_nothing():
+    x = np.arange(3, dtype="float32")
+    assert not jax.make_jaxpr(lambda: lax.convert_element_type(x, "float32"))().eqns
+    assert not jax.make_jaxpr(lambda: lax.broadcast(np.float32(3), ()))().eqns
+    closed = jax.make_jaxpr(lambda: lax.convert_element_type(3.5, "float16"))()
+    assert str(closed) == "{ lambda ; . let  in (3.5:f16[],) }"
+    closed = jax.make_jaxpr(lambda: lax.convert_element_type(3.5, "int32"))()
+    assert len(closed.eqns) == 1
+    assert jax.core.eval_jaxpr(closed.jaxpr, ()) == [3]

@@ -231,6 +231,7 @@ class Op(metaclass=Primitive):
     batch: ClassVar[Any] = None  # (axis, *args) | (axis, mapped, *args)
     split: ClassVar[Any] = None  # (unknown) -> Split | None
     stage: ClassVar[Any] = None  # (*args) -> outs | NotImplemented
+    elide: ClassVar[Any] = None  # (x: Var | Literal, out aval) -> the same, or None
     dce: ClassVar[Any] = None  # (used) -> (op, used operands[, the results it gives])
     expand: ClassVar[Any] = None  # (*args) -> outs, in terms of other operations
     lift: ClassVar[Any] = None  # (jaxprs, count) -> (op, places): see `rewrite.lifted`

@@ -22,10 +22,12 @@ from tetrad._src.util.config import config
 
 
 class StageTracer(Tracer):
-    __slots__ = ("variable",)
-    variable: Var
+    """A variable of the jaxpr that is being written, or a literal."""
 
-    def __init__(self, trace: Stage, var: Var, origin: Any = None) -> None:
+    __slots__ = ("variable",)
+    variable: Any
+
+    def __init__(self, trace: Stage, var: Atom, origin: Any = None) -> None:
         self._trace = trace
         self.aval = var.aval
         self.variable = var
@@ -85,7 +87,8 @@ class Stage(Trace):
 
     def atom(self, x: Any) -> Atom:
         if type(x) is StageTracer and x._trace is self:
-            return x.variable
+            atom: Atom = x.variable
+            return atom
         if not isinstance(x, Value) and np.ndim(x) == 0:
             aval = aval_of(x)
             if type(x) is int:
@@ -105,6 +108,10 @@ class Stage(Trace):
                 return done
         ins = [self.atom(a) for a in args]
         out = infer(op, tuple([a.aval for a in ins]))
+        if op.elide is not None and type(self) is Stage:
+            known = op.elide(ins[0], out)
+            if known is not None:
+                return StageTracer(self, known, STATE.where)
         line = where()
         if op.multiple:
             outs = [Var(a) for a in out]

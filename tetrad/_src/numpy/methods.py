@@ -160,14 +160,24 @@ def __len__(x: Any) -> int:
 def __iter__(x: Any) -> Iterator[Any]:
     if not x.aval.shape:
         raise TypeError(_not_iterable(x))
-    return iter([x[i] for i in range(x.aval.shape[0])])
+    return _elements(x, range(x.aval.shape[0]))
 
 
 @method
 def __reversed__(x: Any) -> Iterator[Any]:
     if not x.aval.shape:
         raise TypeError(_not_iterable(x))
-    return iter([x[i] for i in reversed(range(x.aval.shape[0]))])
+    return _elements(x, range(x.aval.shape[0])[::-1])
+
+
+AT_ONCE = 64
+
+
+def _elements(x: Any, places: range) -> Iterator[Any]:
+    """Some elements at a time: a program of several costs little more than one of one,
+    and whoever asks whether `x` can be iterated wants none."""
+    for start in range(0, len(places), AT_ONCE):
+        yield from [x[i] for i in places[start : start + AT_ONCE]]
 
 
 def _not_iterable(x: Any) -> str:

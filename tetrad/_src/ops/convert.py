@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.jaxpr import Literal
 from tetrad._src.ops.families import Elementwise, Operand, check_operand
 from tetrad._src.util import dtypes
 from tetrad._src.util.dtypes import canonicalize_dtype
@@ -37,6 +39,22 @@ class ConvertElementType(Elementwise):
 
     def type(self, operand: Aval) -> Aval:
         return Aval(operand.shape, self.new_dtype, self.weak_type)
+
+    def elide(self, x: Any, out: Aval) -> Any:
+        """Nothing where nothing changes; a number is converted while it is staged."""
+        if x.aval is out:
+            return x
+        if type(x) is not Literal or x.aval.ndim or x.aval.kind not in "fiub":
+            return None
+        number = np.asarray(x.val, x.aval.dtype)
+        made = number.astype(out.dtype)[()]
+        if out.kind == "f":
+            exact = math.isfinite(float(made))
+        else:
+            integers = out.kind in "iu" and x.aval.kind in "iub"
+            exact = integers and int(made) == int(number)
+        value = made.item() if out.weak_type else made
+        return Literal(value, out) if exact and aval_of(value) is out else None
 
     def transpose(self, ct: Any, operand: Any) -> tuple[Any, ...]:
         aval = operand.aval

@@ -52,6 +52,9 @@ class BroadcastInDim(Rearrange):
 
     linear = ((0,),)
 
+    def elide(self, x: Any, out: Aval) -> Any:
+        return x if x.aval is out else None
+
     @property
     def hidden(self) -> tuple[str, ...]:
         return (

@@ -166,7 +166,9 @@ def _index(self: Tracer) -> int:
     text, place = _asked()
     raise errors.TracerIntegerConversionError(
         f"{text}{place} needs a Python integer while the function is traced, but"
-        f" {_why(value)}\n{_instead_of_index(text.strip('`'))}{_static(value)}"
+        f" {_why(value)} The __index__() method was called on traced array"
+        f" {value.aval.long_name()}.\n{_instead_of_index(text.strip('`'))}"
+        f"{_static(value)}"
     )
 
 
@@ -199,7 +201,7 @@ def _int(self: Tracer) -> int:
     _no_number(
         value,
         "int()",
-        f"write {_converted('int')} to convert an array.{_static(value)}",
+        f"try using {_converted('int')} to convert an array.{_static(value)}",
     )
 
 
@@ -210,8 +212,8 @@ def _converted(kind: str) -> str:
     if call.startswith(f"{kind}(") and call.endswith(")"):
         found = source.operands(call, 1)
         if found is not None and found[0].isidentifier():
-            return f"{found[0]}.astype({kind})"
-    return f"x.astype({kind})"
+            return f"`{found[0]}.astype({kind})`"
+    return f"`x.astype({kind})`"
 
 
 def _float(self: Tracer) -> NoReturn:
@@ -221,7 +223,7 @@ def _float(self: Tracer) -> NoReturn:
     _no_number(
         self,
         "float()",
-        f"write {_converted('float')} to convert an array; leave float() out if it is a"
+        f"try using {_converted('float')} to convert an array; leave float() out if it is a"
         " float already. To look at a value, jax.debug.print('{}', x).",
     )
 
@@ -237,7 +239,9 @@ def _format(self: Tracer, spec: str) -> str:
 
 
 def _complex(self: Tracer) -> NoReturn:
-    _no_number(self, "complex()", f"write {_converted('complex')} to convert an array.")
+    _no_number(
+        self, "complex()", f"try using {_converted('complex')} to convert an array."
+    )
 
 
 def _tolist(self: Tracer) -> NoReturn:
@@ -269,7 +273,8 @@ def _array(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
             better = f"Write jnp.{call.removeprefix(prefix)}"
     raise errors.TracerArrayConversionError(
         f"{text}{place} hands a traced value to NumPy, which needs its numbers, but"
-        f" {_why(self)}\n{better}, or use jax.pure_callback for code that must run in"
+        f" {_why(self)} The numpy.ndarray conversion method __array__() was called.\n"
+        f"{better}, or use jax.pure_callback for code that must run in"
         " NumPy."
     )
 
