@@ -52,6 +52,7 @@ EXEMPT: dict[str, str] = {
         ],
         "arguments that depend on each other; see test_convolution.py",
     ),
+    "fft": "see test_fft.py",
     "custom_root": "takes functions; see test_control.py",
     "custom_linear_solve": "takes functions; see test_control_transforms.py",
 }

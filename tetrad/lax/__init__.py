@@ -352,3 +352,7 @@ from tetrad._src.ops.convolution import (
     conv_with_general_padding as conv_with_general_padding,
 )
 from tetrad._src.ops.windows import padtype_to_pads as padtype_to_pads
+
+# Fourier transforms
+from tetrad._src.ops.fft import FftType as FftType
+from tetrad._src.ops.fft import fft as fft

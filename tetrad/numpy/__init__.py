@@ -386,6 +386,7 @@ from tetrad._src.numpy.transcendental import sinh as sinh
 from tetrad._src.numpy.transcendental import tan as tan
 from tetrad._src.numpy.transcendental import tanh as tanh
 from tetrad._src.numpy.ufunc import ufunc as ufunc
+from tetrad.numpy import fft as fft
 from tetrad.numpy import linalg as linalg
 
 dtype = _np.dtype

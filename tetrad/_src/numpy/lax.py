@@ -156,3 +156,4 @@ from tetrad._src.ops.spectral import svd as svd
 from tetrad._src.ops.factor import symmetric as symmetric
 from tetrad._src.ops.identity import stop_gradient as stop_gradient
 from tetrad._src.ops.views import zeros_like as zeros_like
+from tetrad._src.ops.fft import fft as fft

@@ -10,6 +10,7 @@ from tetrad._src.cpu.kernels import (
     cumulative,
     dot,
     exchanges,
+    fft,
     lapack,
     patches,
     sort,
@@ -29,8 +30,10 @@ registry: dict[str, Kernel] = {
     "cumulative": Kernel(cumulative.build, cumulative.takes, cumulative.order),
     "dot": Kernel(dot.build, dot.takes, dot.order),
     "exchanges": Kernel(exchanges.build),
+    "fft": Kernel(fft.build),
     "lapack": Kernel(lapack.build),
     "patches": Kernel(patches.build),
+    "roots": Kernel(fft.build_roots),
     "sort": Kernel(sort.build, sort.takes, sort.order),
     "top_k": Kernel(topk.build, topk.takes, topk.order),
 }
