@@ -20,6 +20,7 @@ from tetrad._src.numpy import convert, methods, text
 from tetrad._src.ops import keys
 from tetrad._src.runtime import device, lazy, nonfinite
 from tetrad._src.runtime.array import Array
+from tetrad._src.runtime.entry import Origins
 from tetrad._src.transforms import tracer_methods
 from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import Config, config, cpu_device_count
@@ -47,6 +48,8 @@ def install() -> None:
     convert.install(_device_array, _move)
     methods.install()
     keys.listeners.append(key_reports.report)
+    Origins.wanted = keys.moves_keys
+    Origins.note = keys.note_origin
     Array.__repr__ = _array_text  # type: ignore[method-assign]
     Array.__str__ = _elements_text  # type: ignore[method-assign]
     Config.update = frames.hide_frames(Config.update)  # type: ignore[method-assign]

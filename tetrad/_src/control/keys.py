@@ -199,13 +199,15 @@ class Walk:
                 # One line splits one key twice: these are the same children.
                 return earlier.made.note
             self.found(note, earlier, this)
+        if note[0].folds is not None:
+            keys.unite(note, family)
         return family.note
 
     def fold(self, eqn: Eqn, notes: Notes, numbers: Numbers) -> Note | None:
         note = notes[0]
         if note is None:
             return None
-        return keys.fold(note, numbers[1], self.place(eqn), eqn.outs[0].aval).note
+        return keys.fold(note, numbers[1], self.place(eqn), eqn.outs[0].aval)
 
     def seed(self, eqn: Eqn, notes: Notes, numbers: Numbers) -> Note | None:
         return _family_of("seed", self.place(eqn), eqn.outs[0].aval, numbers[0]).note
@@ -441,9 +443,10 @@ class Summary:
                 self.sinks.append(Sink((family, which), use, position))
         for part, use in family.parts or ():
             self.sinks.append(Sink((family, part), use, position))
-        for (which, number), folded in (family.folds or {}).items():
-            if type(which) is int and type(number) is int:
-                self._collect(folded, position)
+        for (which, number), note in (family.folds or {}).items():
+            known = type(which) is int and type(number) is int
+            if known and note[0].how == "fold":
+                self._collect(note[0], position)
 
     @property
     def empty(self) -> bool:
@@ -492,7 +495,7 @@ class _Given:
             parent = self.note(family.parent)  # type: ignore[arg-type]
             if parent is not None:
                 made = keys.fold(parent, family.data, self.place, family.aval)
-                return made, which
+                return made if family.size == 1 else (made[0], which)
         return self.family(family), which
 
     def family(self, family: Family) -> Family:

@@ -69,7 +69,7 @@ class Family:
 
     __slots__ = (
         "how", "place", "parent", "aval", "used", "parts", "folds", "mixed", "depth",
-        "data", "lanes", "again",
+        "data", "lanes", "again", "same",
     )  # fmt: skip
 
     def __init__(
@@ -88,8 +88,9 @@ class Family:
         self.mixed = False
         self.data = data
         self.parts: list[tuple[Any, Any]] | None = None
-        self.folds: dict[Any, Family] | None = None
+        self.folds: dict[Any, Note] | None = None
         self.lanes: Any = None  # the `vmap` inside of which it was made
+        self.same: Note | None = None  # the note under which its one key is known
         self.again: list[tuple[Any, Use]] | None = None  # uses that were reuses
         if parent is None:
             self.depth = 0
@@ -142,9 +143,10 @@ def use(note: Note, this: Any) -> Any:
     family, which = note
     if not family.size:
         return None
+    if family.same is not None:
+        return use(family.same, this)
     if family.how == "joined":
-        found = [use(member, this) for member in each(note)]
-        return next((earlier for earlier in found if earlier is not None), None)
+        return _use_each(each(note), this)
     used: dict[Any, Any] = family.used
     if isinstance(which, np.ndarray):
         return _use_part(family, which, this)
@@ -162,6 +164,17 @@ def use(note: Note, this: Any) -> Any:
     return earlier
 
 
+def _use_each(members: Sequence[Note], this: Any) -> Any:
+    """Writes down a use of several keys: of all, or of none if there is an earlier use."""
+    for i, member in enumerate(members):
+        earlier = use(member, this)
+        if earlier is not None:
+            for written in members[:i]:
+                forget(written)
+            return earlier
+    return None
+
+
 def _earlier(family: Family, which: Any) -> Any:
     """An earlier use of key number `which` together with others."""
     if WHOLE in family.used:
@@ -174,9 +187,12 @@ def _earlier(family: Family, which: Any) -> Any:
 
 
 def _use_part(family: Family, which: np.ndarray[Any, Any], this: Any) -> Any:
-    which = np.unique(which)
-    if not which.size:
+    count = which.size
+    if not count:
         return None
+    which = np.unique(which)
+    if which.size < count:
+        return this  # a key that stands in two places
     if family.mixed and WHOLE in family.used:
         return family.used[WHOLE]
     for number, earlier in family.used.items():
@@ -199,6 +215,8 @@ def _use_part(family: Family, which: np.ndarray[Any, Any], this: Any) -> Any:
 def forget(note: Note) -> Any:
     """Takes back the last use that was written down under this note."""
     family, which = note
+    if family.same is not None:
+        return forget(family.same)
     if not isinstance(which, np.ndarray):
         return family.used.pop(which)
     assert family.parts
@@ -238,6 +256,24 @@ def note_of(x: Any) -> Note | None:
             found = Family("array", place, None, x.aval).note
         x.note = found  # type: ignore[attr-defined]
     return found
+
+
+def moves_keys(op: Any, avals: Sequence[Aval], out: Aval) -> bool:
+    """Whether the result of an operation may hold the keys of its operands."""
+    moves = op.restride is not None or op.starts is not None
+    return (
+        (moves or type(op) is Concatenate or type(op) in _COPIES)
+        and may_hold(out)
+        and may_hold(avals[0])
+    )
+
+
+def note_origin(x: Value) -> None:
+    """Notes whose keys a pending array holds, as long as that can be known."""
+    if getattr(x, "note", None) is None:
+        found = _followed(x)
+        if found is not None:
+            x.note = found  # type: ignore[attr-defined]
 
 
 def _followed(x: Value) -> Note | None:
@@ -475,6 +511,8 @@ def divided(keys: Any, out: Any, op: Any) -> None:
             out.note = earlier[2].note
             return
         report(Reuse("twice", keys, note, Use._make(earlier), Use._make(this)))
+    if parent.folds is not None:
+        unite(note, family)
     recent.append(family)
     single = aval.size == (1 if aval.dtype is KEY else 2)
     out.note = family, 0 if single else WHOLE
@@ -490,26 +528,46 @@ def folded(keys: Any, data: Any, out: Any) -> None:
     number = data if isinstance(data, int) else None
     if isinstance(data, np.integer):
         number = int(data)
-    family = fold(note, number, out.where, out.aval)
-    recent.append(family)
-    out.note = family.note
+    out.note = found = fold(note, number, out.where, out.aval)
+    recent.append(found[0])
 
 
-def fold(note: Note, number: Any, place: Any, aval: Aval) -> Family:
-    """The family of keys folded from a key and a number, which is None if not known."""
+def fold(note: Note, number: Any, place: Any, aval: Aval) -> Note:
+    """The note of keys folded from a key and a number, which is None if not known.
+
+    Child number n of a split is the key with n folded in: both are the cipher of n.
+    """
     family, which = note
     if number is None or isinstance(which, np.ndarray):
-        return Family("fold", place, note, aval)
+        return Family("fold", place, note, aval).note
     folds = family.folds
     if folds is None:
         folds = family.folds = {}
-    found: Family | None = folds.get((which, number))
+    found: Note | None = folds.get((which, number))
     if found is None:
-        found = Family("fold", place, note, aval, number)
+        found = Family("fold", place, note, aval, number).note
+        split = family.used.get(which)
+        if split is not None and split[2] is not None and type(number) is int:
+            children = split[2]
+            if number < children.size:
+                found = one(children, number)
         folds[which, number] = found
         if len(folds) > FOLDS:
             del folds[next(iter(folds))]
     return found
+
+
+def unite(note: Note, children: Family) -> None:
+    """The keys that were folded from a key which is now split are among its children."""
+    family, which = note
+    for (parent, number), (folded, _) in family.folds.items():
+        if parent != which or type(number) is not int or folded.how != "fold":
+            continue
+        if number < children.size:
+            if folded.used:
+                children.used[number] = next(iter(folded.used.values()))
+            folded.same = one(children, number)
+            folded.mixed = True
 
 
 def made(out: Any, how: str, data: Any = None, parent: Note | None = None) -> None:

@@ -7,8 +7,8 @@ function with the same jaxpr has the entry of the old one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,18 +32,30 @@ _recent_calls = Cache("recent calls", limit=512)  # by identity
 _projections = Cache("projections", limit=8192)
 
 
+class Origins:
+    """Two ports, which `wiring` fills: the language may note what an array consists of.
+
+    `wanted` says of which results it wants to; `note` does so, before the recording
+    forgets how the array was made.
+    """
+
+    wanted: ClassVar[Callable[[Op, tuple[Aval, ...], Aval], bool]]
+    note: ClassVar[Callable[[Array], None]]
+
+
 class Entry:
     """What is known of an operation on operands of given types.
 
     Identity is the key: two nodes with the same entry do the same. `in_avals` are the
     operand types; `weight` counts equations, `load` estimates the bytes moved. `several`
     says that the results are projections of a node that no user holds. `alone` is the
-    program of this one operation on distinct arrays, once it was needed.
+    program of this one operation on distinct arrays, once it was needed. `traced`: see
+    `Origins`.
     """
 
     __slots__ = (
         "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
-        "several", "projections", "alone", "calls_host",
+        "several", "projections", "alone", "calls_host", "traced",
     )  # fmt: skip
     projected = False
 
@@ -61,6 +73,7 @@ class Entry:
         self.projections = [_projection(i, a) for i, a in enumerate(self.avals)]
         self.alone: Any = None
         self.calls_host = False
+        self.traced = not op.multiple and Origins.wanted(op, in_avals, self.aval)
         if op.kind is Kind.UPDATE:  # touches the elements that it replaces
             self.load = sum([a.nbytes for a in in_avals[1:]])
         work = getattr(op, "work", None)
@@ -114,6 +127,7 @@ class Projection:
 
     __slots__ = ("index", "aval", "weight", "load")
     projected = True
+    traced = False
     calls_host = False
 
     def __init__(self, index: int, aval: Aval) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from tetrad._src.runtime import counts, execute
 from tetrad._src.runtime.array import Array, Deleted, deleted
-from tetrad._src.runtime.entry import Entry
+from tetrad._src.runtime.entry import Entry, Origins
 
 CUT = 128  # operations on a tape before it looks for its period
 LONGEST = 4096  # a tape never grows beyond this
@@ -164,6 +164,8 @@ def _run_alone(tape: Tape, x: Array) -> bool:
         tape.load = 0
         tape.cut = CUT
         tape.period = 0
+    if entry.traced:
+        Origins.note(x)
     x.args = ()
     x.entry = None
     return True
@@ -226,6 +228,8 @@ def flush(tape: Tape | None = None) -> None:
         tape.cut = CUT
         tape.period = 0
         for node in snapshot:
+            if node.entry.traced:
+                Origins.note(node)
             node.args = ()
             node.entry = None
 
@@ -366,6 +370,8 @@ def _compute_alone(x: Array) -> None:
         with _Closing(nodes):
             device = x.placement.device
             execute.submit(nodes, [x], device, donated=(), all_needed=True)
+    if x.entry is not None and x.entry.traced:
+        Origins.note(x)
     x.args = ()
     x.entry = None
 
