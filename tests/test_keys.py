@@ -1,6 +1,7 @@
 """The check of random keys: what it notices, what it lets pass, and what it says."""
 
 import importlib.util
+import inspect
 import linecache
 import textwrap
 import warnings
@@ -244,3 +245,63 @@ def test_the_picture_in_the_documentation_is_up_to_date():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.FILE.read_text(encoding="utf-8") == module.picture()
+
+
+# ------------------------------------------------------------------------------- samplers
+
+ARGUMENTS = {
+    "ball": (3,),
+    "beta": (1.0, 2.0),
+    "binomial": (5, 0.3),
+    "categorical": (np.ones(3, np.float32),),
+    "chisquare": (3.0,),
+    "choice": (5,),
+    "dirichlet": (np.ones(3, np.float32),),
+    "double_sided_maxwell": (0.0, 1.0),
+    "f": (2.0, 3.0),
+    "gamma": (2.0,),
+    "generalized_normal": (1.5,),
+    "geometric": (0.3,),
+    "loggamma": (2.0,),
+    "multinomial": (7, np.ones(3, np.float32) / 3),
+    "multivariate_normal": (np.zeros(2, np.float32), np.eye(2, dtype=np.float32)),
+    "orthogonal": (3,),
+    "pareto": (2.0,),
+    "permutation": (5,),
+    "poisson": (3.0,),
+    "randint": ((3,), 0, 9),
+    "rayleigh": (1.0,),
+    "t": (2.0,),
+    "triangular": (0.0, 0.5, 1.0),
+    "truncated_normal": (-1.0, 1.0),
+    "wald": (1.0,),
+    "weibull_min": (1.0, 2.0),
+}
+NO_SAMPLERS = {
+    "PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split",
+    "wrap_key_data",
+}  # fmt: skip
+SAMPLERS = sorted(
+    name
+    for name, member in vars(random).items()
+    if inspect.isfunction(member) and name not in NO_SAMPLERS and name[0] != "_"
+)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_every_sampler_uses_its_key_up(name):
+    def draw(key):
+        return getattr(random, name)(key, *ARGUMENTS.get(name, ()))
+
+    parent = random.key(1)
+    with jax.key_check("error"):
+        for f in (draw, jax.jit(draw), jax.vmap(draw)):
+            parent, key = random.split(parent)
+            if f is not draw and not hasattr(f, "lower"):
+                key = random.split(key, 2)
+            f(key)
+            with pytest.raises(KeyReuseError):
+                f(key)
+        parent, key = random.split(parent)
+        with pytest.raises(KeyReuseError, match="not mapped by vmap"):
+            jax.vmap(lambda _: draw(key))(np.zeros(2, np.float32))

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from tetrad._src.core.bind import Value
 from tetrad._src.ops.keys import Family, Reuse, Use
-from tetrad._src.ops.random import RandomSplit
 from tetrad._src.util import frames, source
 from tetrad._src.util.config import config
 from tetrad._src.util.errors import KeyReuseError, KeyReuseWarning
@@ -92,7 +91,7 @@ def _headline(reuse: Reuse, name: str) -> str:
 
 
 def _splits(use: Use) -> bool:
-    return use.made is not None or type(use.op) is RandomSplit
+    return use.made is not None and use.made.how == "split"
 
 
 def _rows(reuse: Reuse, name: str) -> list[str]:

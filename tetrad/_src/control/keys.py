@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Trace, Value, aval_of
+from tetrad._src.core.bind import STATE, Trace, Value, aval_of
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Flow, infer
 from tetrad._src.core.stage import where as user_place
@@ -48,7 +48,9 @@ def touches(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr holds operations on keys."""
     return any(
         [
-            isinstance(eqn.op, KeyOp) or any([touches(j) for j in eqn.op.jaxprs()])
+            isinstance(eqn.op, KeyOp)
+            or bool(eqn.op.consumes)
+            or any([touches(j) for j in eqn.op.jaxprs()])
             for eqn in jaxpr.eqns
         ]
     )
@@ -119,6 +121,9 @@ class Walk:
         rule = _RULES.get(type(op))
         if rule is not None:
             return [rule(self, eqn, notes, numbers)], [self.fresh()]
+        if op.consumes:
+            self.draw(eqn, notes)
+            return [None] * len(eqn.outs), [self.fresh() for _ in eqn.outs]
         inner = op.jaxprs()
         if inner:
             return self.call(eqn, inner, notes, numbers)
@@ -173,22 +178,31 @@ class Walk:
             return None  # a routine knows what it does: of two draws it takes one
         return Use._make(earlier)
 
-    def draw(self, eqn: Eqn, notes: Notes, numbers: Numbers) -> Note | None:
-        note = notes[0]
-        if note is None or not eqn.outs[0].aval.size:
-            return None
-        this = self.use(eqn)
-        earlier = self.used(note, this)
-        if earlier is not None:
-            self.found(note, earlier, this)
-        return None
+    def draw(self, eqn: Eqn, notes: Notes) -> None:
+        """Numbers are drawn from the keys that the operation consumes."""
+        for position in eqn.op.consumes:
+            note = notes[position]
+            if note is None or not eqn.outs[0].aval.size:
+                continue
+            this = self.use(eqn)
+            earlier = self.used(note, this)
+            if earlier is not None:
+                self.found(note, earlier, this)
 
     def found(self, note: Note, earlier: Use, this: Use) -> None:
         self.reuses.append(Reuse(self.kind, None, note, earlier, this))
 
+    def splits(self) -> bool:
+        """Whether the current routine is `split` itself, not a sampler."""
+        return (
+            self.routine is not None
+            and type(summary_of(self.routine.op.jaxprs()[0])) is Divides
+        )
+
     def divide(self, eqn: Eqn, notes: Notes, numbers: Numbers) -> Note | None:
         note = notes[0]
-        family = _family_of("split", self.place(eqn), eqn.outs[0].aval)
+        how = "split" if self.splits() else "inner"
+        family = _family_of(how, self.place(eqn), eqn.outs[0].aval)
         if note is None:
             return family.note
         family.parent = note
@@ -199,7 +213,7 @@ class Walk:
                 # One line splits one key twice: these are the same children.
                 return earlier.made.note
             self.found(note, earlier, this)
-        if note[0].folds is not None:
+        if note[0].folds is not None and how == "split":
             keys.unite(note, family)
         return family.note
 
@@ -311,9 +325,10 @@ class Walk:
             for note, family in made:
                 uses = [*family.used.values(), *[u for _, u in family.parts or ()]]
                 if uses:
-                    earlier = self.used(note, uses[0])
+                    this = uses[0]._replace(made=None)
+                    earlier = self.used(note, this)
                     if earlier is not None:
-                        self.found(note, earlier, uses[0])
+                        self.found(note, earlier, this)
 
         return inside, after
 
@@ -362,7 +377,6 @@ class Walk:
 
 
 _RULES: dict[type, Callable[..., Note | None]] = {
-    random.RandomBits: Walk.draw,
     random.RandomSplit: Walk.divide,
     random.RandomFoldIn: Walk.fold,
     random.RandomSeed: Walk.seed,
@@ -606,7 +620,7 @@ def called(trace: Trace, op: Any, args: Sequence[Any], outs: Sequence[Any]) -> N
     if trace.eager:
         summary.tell(op, args, outs)
         return
-    if op.flow is not None:
+    if op.flow is not None and STATE.where is None:  # the user's loop, no replay
         for reuse in summary.reuses:
             keys.report(reuse)
     if trace.lanes > 1 and summary.sinks:

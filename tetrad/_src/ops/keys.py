@@ -61,8 +61,9 @@ class Use(NamedTuple):
 class Family:
     """Keys that one operation made together, and what each was used for.
 
-    `how` says which: "seed", "split", "fold", "clone", "words" (given as numbers) or
-    "array" (unknown); `parent` is the note of the key that they were made from. `used`
+    `how` says which: "seed", "split", "inner" (split by a sampler), "fold", "clone",
+    "words" (given as numbers), "joined" (put together from others, whose notes are in
+    `data`) or "array" (unknown); `parent` is the note of the key that they were made from. `used`
     has the use of each key by its number, of all by `WHOLE`; uses of several stand in
     `parts`. `mixed`: numbers alone do not tell whether a key was used.
     """
@@ -457,11 +458,17 @@ class KeyOp(Op):
         return out
 
     def tell(self, out: Any, *args: Any) -> None:
-        """Writes down what became of keys; `out` is an array."""
-        raise NotImplementedError
+        """Writes down what became of keys; `out` is an array.
+
+        Here: those that the operation consumes were drawn from.
+        """
+        for position in self.consumes:
+            drawn(args[position], out, self)
 
     def tell_lanes(self, trace: Trace, out: Any, *args: Any) -> None:
         """The same in lanes of a `vmap`, which may all work with one key."""
+        for position in self.consumes:
+            drawn_in_lanes(trace, args[position], self)
 
 
 def drawn(keys: Any, out: Any, op: Any, inside: Place | None = None) -> None:
@@ -486,7 +493,7 @@ def drawn(keys: Any, out: Any, op: Any, inside: Place | None = None) -> None:
         report(Reuse("twice", keys, note, Use._make(earlier), Use._make(this)))
 
 
-def divided(keys: Any, out: Any, op: Any) -> None:
+def divided(keys: Any, out: Any, op: Any, how: str = "split") -> None:
     """`keys` were split into `out`."""
     try:
         note = keys.note
@@ -496,7 +503,7 @@ def divided(keys: Any, out: Any, op: Any) -> None:
             return
     place = out.where
     aval = out.aval
-    family = Family("split", place, note, aval)
+    family = Family(how, place, note, aval)
     this = (place, op, family, None)
     parent, which = note
     if parent.mixed or type(which) is not int or which < 0:
@@ -511,7 +518,7 @@ def divided(keys: Any, out: Any, op: Any) -> None:
             out.note = earlier[2].note
             return
         report(Reuse("twice", keys, note, Use._make(earlier), Use._make(this)))
-    if parent.folds is not None:
+    if parent.folds is not None and how == "split":
         unite(note, family)
     recent.append(family)
     single = aval.size == (1 if aval.dtype is KEY else 2)
@@ -549,7 +556,7 @@ def fold(note: Note, number: Any, place: Any, aval: Aval) -> Note:
         split = family.used.get(which)
         if split is not None and split[2] is not None and type(number) is int:
             children = split[2]
-            if number < children.size:
+            if children.how == "split" and number < children.size:
                 found = one(children, number)
         folds[which, number] = found
         if len(folds) > FOLDS:

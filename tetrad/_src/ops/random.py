@@ -94,12 +94,13 @@ class Threefry2x32(Elementwise):
 # ---------------------------------------------------------------------- keys and words
 
 
-class KeyWords(Elementwise):
-    """The two 32-bit words of each key, as two arrays."""
+class KeyWords(KeyOp, Elementwise):
+    """The two 32-bit words of each key, as two arrays: what a sampler starts from."""
 
     name = "random_words"
     multiple = True
     accepts = "K"
+    consumes = (0,)
 
     def type(self, key: Aval) -> tuple[Aval, Aval]:
         out = Aval(key.shape, U32)
@@ -113,6 +114,9 @@ class KeyWords(Elementwise):
 
     def scalar(self, block: Any, key: Any) -> tuple[Any, Any]:
         return block.convert(key, "u32"), block.convert(key >> 32, "u32")
+
+    def tell(self, out: Any, key: Any) -> None:
+        keys.drawn(key, out[0], self)
 
 
 class KeyOfWords(Elementwise):
@@ -350,9 +354,6 @@ class RandomBits(KeyOp):
         if out.aval.size:
             keys.drawn(key, out, self)
 
-    def tell_lanes(self, trace: Trace, out: Any, key: Any) -> None:
-        keys.drawn_in_lanes(trace, key, self)
-
 
 class RandomSplit(KeyOp):
     """New keys of the given `shape` for each key, which is used up."""
@@ -372,7 +373,10 @@ class RandomSplit(KeyOp):
         return KeyOfWords()(*cipher(key, self.shape))
 
     def tell(self, out: Any, key: Any) -> None:
-        keys.divided(key, out, self)
+        keys.divided(key, out, self, "inner")
+
+    def tell_lanes(self, trace: Trace, out: Any, key: Any) -> None:
+        """Lanes may share a key, as long as each draws from another child."""
 
 
 # ------------------------------------------------------------ functions for the layers above

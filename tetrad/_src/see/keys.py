@@ -119,6 +119,7 @@ _MADE = {
     "words": "key from words",
     "array": "key of unknown origin",
     "fold": "fold_in",
+    "inner": "split inside",
 }
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from tetrad._src.control.loop import while_loop
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
-from tetrad._src.core.op import Axis, Op
+from tetrad._src.core.op import Axis
 from tetrad._src.lib.compiled import compiled
 from tetrad._src.lib.random.arguments import (
     Shape,
@@ -40,6 +40,7 @@ from tetrad._src.ops import random
 from tetrad._src.ops import shape as shape_ops
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.identity import stop_gradient
+from tetrad._src.ops.keys import KeyOp
 from tetrad._src.ops.reduce import reduce_max, reduce_sum
 from tetrad._src.ops.views import broadcast_in_dim, reshape
 from tetrad._src.transforms.vmap import vmap_flat
@@ -103,7 +104,7 @@ def _draw(key: Any, a: Any, log_space: bool) -> Any:
     return ops.select_n(ops.lt(a, 0.0), drawn, shape_ops.full_like(drawn, math.nan))
 
 
-class RandomGamma(Op):
+class RandomGamma(KeyOp):
     """Gamma draws, one for each element of `a`, or their logarithms.
 
     The shape of the keys is the beginning of that of `a`.
