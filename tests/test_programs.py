@@ -87,6 +87,12 @@ def test_values_of_large_arrays(program):
     check_values(program)
 
 
+@property_of(strategies.narrow_programs(), 15)
+def test_values_of_narrow_types(program):
+    """What is computed in wider registers is rounded after every step."""
+    assert_all(results(program, PLAIN), check_values(program), "by Python")
+
+
 @property_of(strategies.any_programs(), 25)
 def test_vmap(program):
     """vmap gives what a loop gives: the same bits where no product is involved."""
@@ -223,6 +229,28 @@ def test_forward_and_reverse(program):
         )
     again = jax.jit(lambda xs, cts: jax.vjp(run, *xs)[1](cts))(xs, cts)
     assert_all(again, backward, "jit(vjp)", compare)
+
+
+@property_of(strategies.looping_programs(), 8)
+def test_forward_through_loops(program):
+    """jvp through loops whose number of steps depends on values, lane by lane."""
+    build, xs = split_arguments(program)
+    run = build(jax)
+    ts = directions(xs, 3)
+
+    def slopes(xs, ts):
+        return jax.jvp(run, xs, ts)[1]
+
+    compare = functools.partial(near, tolerance=1e-9 if program.precise else 1e-3)
+    forward = slopes(tuple(xs), tuple(ts))
+    if "2.0 * jax.jvp" not in program.source():
+        plain_forward = jax.jvp(build(PLAIN), tuple(xs), tuple(ts))[1]
+        assert_all(plain_forward, forward, "jvp by Python's control flow", compare)
+    lanes = jax.tree.map(lambda x: jnp.stack([x, x * 0.5]), (tuple(xs), tuple(ts)))
+    mapped = jax.jit(jax.vmap(slopes))(*lanes)
+    assert_all([x[0] for x in mapped], forward, "jit(vmap(jvp))", compare)
+    halves = jax.tree.map(lambda x: x[1], lanes)
+    assert_all([x[1] for x in mapped], slopes(*halves), "jit(vmap(jvp))", compare)
 
 
 @property_of(strategies.smooth_programs(), 8)

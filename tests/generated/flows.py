@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from generated.calls import CALLED
 from generated.program import Def, Do, Let, is_inexact
 from generated.scope import Known, Scope, Type, Unfit, tuple_text
 from generated.steps import STRAIGHT, Rule
@@ -36,7 +37,7 @@ def names(values: Sequence[Known]) -> str:
 
 def rules(s: Scope) -> tuple[Rule, ...]:
     """What a nested function contains."""
-    return STRAIGHT + NESTED if s.style.depth > 1 else STRAIGHT
+    return STRAIGHT + CALLED + NESTED if s.style.depth > 1 else STRAIGHT
 
 
 # ---------------------------------------------------------------------------- branches
@@ -256,19 +257,34 @@ def derived(s: Scope) -> None:
     deeper(s)
     x = s.pick(lambda v: v.is_float and v.size <= 40)
     style = dataclasses.replace(s.style, reverse=True, forward=True)
-    kind = s.one_of(("grad", "jvp", "vjp", "linearize"))
-    want = Type((), x.dtype) if kind == "grad" else x.type
+    kind = s.one_of(
+        ("grad", "jvp", "vjp", "linearize", "value_and_grad", "jacfwd", "jacrev")
+    )
+    scalar = kind in ("grad", "value_and_grad") or s.flip()
+    want = Type((), x.dtype) if scalar else x.type
+    if x.size * want.size > 60:
+        raise Unfit
     p = s.param(x.type, x.bound)
     name = s.function("inner", [p], [(want, CARRIED)], rules(s), style=style)
+    if kind in ("jacfwd", "jacrev"):
+        text = f"jax.{kind}({name})({x.name})"
+        s.let(f"jnp.tanh({text})", (*want.shape, *x.shape), x.dtype, 1.0)
+        return
     if kind == "grad":
         text = f"jax.grad({name})({x.name})"
+    elif kind == "value_and_grad":
+        text = (
+            f"jax.value_and_grad(lambda p: ({name}(p), p), has_aux=True)({x.name})[1]"
+        )
     elif kind == "jvp":
         text = f"jax.jvp({name}, ({x.name},), (jnp.cos({x.name}),))[1]"
     elif kind == "vjp":
-        text = f"jax.vjp({name}, {x.name})[1](jnp.cos({x.name}))[0]"
+        ct = "jnp.ones_like" if not scalar else "jnp.sum"
+        text = f"jax.vjp({name}, {x.name})[1]({ct}({x.name}))[0]"
     else:
         text = f"jax.linearize({name}, {x.name})[1](jnp.cos({x.name}))"
-    s.let(f"jnp.tanh({text})", x.shape, x.dtype, 1.0)
+    shape = want.shape if kind in ("jvp", "linearize") else x.shape
+    s.let(f"jnp.tanh({text})", shape, x.dtype, 1.0)
 
 
 def with_rule(s: Scope) -> None:
@@ -303,14 +319,30 @@ def drawn(s: Scope) -> Known:
         raise Unfit
     shape = s.one_of(((3,), (), (2, 3), (4,)))
     key = s.key()
-    kind = s.one_of(("uniform", "normal", "bernoulli", "randint", "exponential"))
+    kind = s.one_of(
+        ("uniform", "normal", "bernoulli", "randint", "exponential", "permutation",
+         "categorical", "truncated_normal", "gumbel")
+    )  # fmt: skip
+    if kind == "permutation":
+        x = s.pick(lambda v: v.ndim >= 1 and v.is_number)
+        text = f"jax.random.permutation({key}, {x.name})"
+        return s.let(text, x.shape, x.dtype, x.bound)
+    if kind == "categorical":
+        x = s.pick(lambda v: v.ndim >= 1 and v.is_float and v.shape[-1])
+        text = f"jax.random.categorical({key}, {x.name})"
+        return s.let(text, x.shape[:-1], s.style.int)
+    if kind == "truncated_normal":
+        text = (
+            f"jax.random.truncated_normal({key}, -1.0, 2.0, {shape}, {s.style.float!r})"
+        )
+        return s.let(text, shape, s.style.float, 2.0)
     if kind == "bernoulli":
         return s.let(f"jax.random.bernoulli({key}, 0.3, {shape})", shape, "bool")
     if kind == "randint":
         text = f"jax.random.randint({key}, {shape}, -2, 5, {s.style.int!r})"
         return s.let(text, shape, s.style.int)
     text = f"jax.random.{kind}({key}, {shape}, {s.style.float!r})"
-    return s.let(text, shape, s.style.float, 5.0)
+    return s.let(text, shape, s.style.float, 7.0)
 
 
 def split(s: Scope) -> None:
@@ -356,4 +388,4 @@ LOOPS: tuple[Rule, ...] = (
 CALLS: tuple[Rule, ...] = (called, derived, with_rule)
 RANDOM: tuple[Rule, ...] = (drawn, split, drawn_in_loop)
 NESTED = LOOPS + CALLS
-ALL = STRAIGHT + LOOPS + LOOPS + CALLS + CALLS + RANDOM
+ALL = STRAIGHT + CALLED + LOOPS + LOOPS + CALLS + CALLS + RANDOM

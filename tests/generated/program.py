@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import ml_dtypes  # noqa: F401  (gives NumPy the name bfloat16)
 import numpy as np
 
 Array = np.ndarray[Any, Any]
@@ -35,12 +36,13 @@ class Input:
             return rng.integers(0, 2**31, shape)
         if self.dtype == "bool":
             return rng.random(shape) < 0.5
-        if self.dtype.startswith("int"):
-            return rng.integers(int(self.low), int(self.high) + 1, shape, self.dtype)
+        if "int" in self.dtype:
+            made = rng.integers(int(self.low), int(self.high) + 1, shape)
+            return made.astype(self.dtype)
         numbers = rng.uniform(self.low, self.high, shape)
         if self.dtype.startswith("complex"):
             numbers = numbers + 1j * rng.uniform(self.low, self.high, shape)
-        return np.asarray(numbers, self.dtype)
+        return np.asarray(numbers).astype(self.dtype)
 
 
 @dataclasses.dataclass(frozen=True)

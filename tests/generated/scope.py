@@ -43,11 +43,11 @@ class Type:
 
     @property
     def is_float(self) -> bool:
-        return self.dtype.startswith("float")
+        return self.dtype.startswith(("float", "bfloat"))
 
     @property
     def is_int(self) -> bool:
-        return self.dtype.startswith("int")
+        return self.dtype.startswith(("int", "uint"))
 
     @property
     def is_bool(self) -> bool:
@@ -98,11 +98,14 @@ class Style:
     products: bool = True
     updates: bool = False  # mostly updates in place
     x64: bool = False
+    half: str = ""  # a narrow float type instead of float32
     depth: int = 2
     limit: int = SMALL
 
     @property
     def float(self) -> str:
+        if self.half:
+            return self.half
         return "float64" if self.x64 else "float32"
 
     @property
@@ -110,7 +113,20 @@ class Style:
         return "int64" if self.x64 else "int32"
 
 
-RANKS = ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")
+RANKS = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 
 
 def promoted(one: str, other: str) -> str:

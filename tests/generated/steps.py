@@ -47,7 +47,7 @@ ROUGH: tuple[tuple[str, Callable[[float], float]], ...] = (
 COMPLEX = ("jnp.sin({} * 0.37)", "jnp.conj({})", "-{}", "{} * (0.7 - 0.3j)",
            "jnp.exp({} * 0.19)", "jnp.tanh({} * 0.23)")  # fmt: skip
 INTEGER = ("-{}", "jnp.abs({})", "~{}", "lax.population_count({})", "{} * 3 + 1",
-           "lax.clz({})", "{} // 2", "{} % 3", "jnp.sign({})", "jnp.clip({}, -1, 3)")  # fmt: skip
+           "lax.clz({})", "{} // 2", "{} % 3", "jnp.sign({})", "jnp.clip({}, 1, 3)")  # fmt: skip
 
 
 def unary(s: Scope) -> Known:
@@ -76,7 +76,7 @@ def binary(s: Scope) -> Known:
     shape = joint(x.shape, y.shape)
     assert shape is not None
     dtype = promoted(x.dtype, y.dtype)
-    if dtype.startswith("int"):
+    if "int" in dtype:
         text = s.one_of((
             "{x} + {y}", "{x} - {y}", "{x} * {y}", "jnp.minimum({x}, {y})",
             "{x} // (jnp.abs({y}) % 5 + 1)", "{x} % (jnp.abs({y}) % 5 + 2)", "{x} ^ {y}",
@@ -140,6 +140,9 @@ def choose(s: Scope) -> Known:
 
 def convert(s: Scope) -> Known:
     x = s.pick(lambda v: v.is_number or v.is_bool)
+    if s.style.half and x.is_float:
+        other = "float32" if x.dtype == s.style.half else s.style.half
+        return s.let(f"{x.name}.astype({other!r})", x.shape, other, x.bound)
     if x.is_complex:
         text = s.one_of(("jnp.real({})", "jnp.imag({})", "jnp.square(jnp.abs({}))"))
         if text.startswith("jnp.sq"):
@@ -294,8 +297,6 @@ def folded(s: Scope) -> Known:
         name = s.one_of(("any", "all"))
     elif x.is_int:
         name = s.one_of(("sum", "max", "min", "prod"))
-        if name in ("sum", "prod"):
-            dtype = s.style.int if dtype == "int32" else dtype
     elif x.is_complex:
         name, bound = "sum", bound * count
     else:
@@ -314,6 +315,8 @@ def folded(s: Scope) -> Known:
         raise Unfit
     head = "jax." if name.startswith("nn.") else "jnp."
     kept = ", keepdims=True" if keep else ""
+    if x.is_int and name in ("sum", "prod"):
+        kept += f", dtype={dtype!r}"
     text = f"{head}{name}({x.name}, axis={placed(axes, x.ndim)}{kept})"
     return s.let(text, without(x.shape, axes, keep), dtype, bound)
 
@@ -389,10 +392,13 @@ def looked_up(s: Scope) -> Known:
     if s.flip():
         i = s.pick(lambda v: v.is_int and v.ndim <= 2)
         shape = (*i.shape, *rest)
-        text = s.one_of((
-            "{x}[{i}]", "jnp.take({x}, {i}, axis=0, mode='clip')",
-            "{x}.at[{i}].get(mode='fill', fill_value=0)", "{x}[{i} % 3]",
-        ))  # fmt: skip
+        modes = [
+            "{x}[{i} % {n}]", "jnp.take({x}, {i}, axis=0, mode='clip')",
+            "{x}.at[{i}].get(mode='fill', fill_value=0)",
+        ]  # fmt: skip
+        if not s.style.forward:  # reading clips, its transpose drops
+            modes.append("{x}[{i}]")
+        text = s.one_of(modes).replace("{n}", str(x.shape[0]))
         return s.let(text.format(x=x.name, i=i.name), shape, x.dtype, x.bound)
     i = number_of(s)
     size = s.number(1, x.shape[0])

@@ -26,6 +26,7 @@ def programs(
     steps: tuple[int, int] = (3, 9),
     shapes: Sequence[tuple[int, ...]] = SHAPES,
     x64: bool | None = None,
+    integer: str = "int32",
 ) -> Program:
     """Programs of two or three numeric inputs, an integer, and a key."""
     wide = draw(st.booleans()) if x64 is None else x64
@@ -35,7 +36,7 @@ def programs(
         for k, shape in enumerate(draw(st.lists(st.sampled_from(shapes), min_size=1,
                                                 max_size=3)))
     ]  # fmt: skip
-    inputs.append(Input("i", draw(st.sampled_from(((), (3,)))), "int32", -3, 6))
+    inputs.append(Input("i", draw(st.sampled_from(((), (3,)))), integer, -3, 6))
     if style.x64:
         inputs[-1] = dataclasses.replace(inputs[-1], dtype="int64")
     if style.random:
@@ -53,6 +54,20 @@ def programs(
     return Program(
         tuple(inputs), tuple(scope.body), results, wide, facts.exact, facts.loops
     )
+
+
+@st.composite
+def narrow_programs(draw: Any) -> Program:
+    """Half precision and small integers."""
+    half = draw(st.sampled_from(("float16", "bfloat16")))
+    small = draw(st.sampled_from(("int8", "uint8", "int16")))
+    style = Style(half=half, products=False, random=False, reverse=False)
+    return draw(programs(style, x64=False, integer=small))
+
+
+def looping_programs() -> st.SearchStrategy[Program]:
+    """Forward derivatives of all loops."""
+    return programs(Style(forward=True, reverse=False))
 
 
 def any_programs() -> st.SearchStrategy[Program]:
