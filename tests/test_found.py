@@ -4,6 +4,7 @@ import pytest
 
 import tetrad as jax
 import tetrad.numpy as jnp
+from tetrad import lax
 
 
 @pytest.mark.parametrize("decorate", [lambda f: f, jax.jit], ids=["eager", "jit"])
@@ -13,3 +14,14 @@ def test_traced_index_beside_an_empty_axis(decorate):
     assert decorate(lambda x, i: x[:, i])(jnp.zeros((0, 3)), i).shape == (0,)
     with pytest.raises(IndexError, match="no element to pick"):
         decorate(lambda x, i: x[i])(jnp.zeros((0, 2)), i)
+
+
+def test_loop_whose_results_are_all_arguments():
+    """Nothing is left to compute, and nothing is submitted."""
+
+    def f(x, xs):
+        state = lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, s[1]), (0, x))
+        return lax.scan(lambda c, x: (c, ()), state[1], xs)[0]
+
+    assert jax.jit(f)(jnp.zeros(0), jnp.ones(5)).shape == (0,)
+    assert jax.jit(f)(jnp.ones(3), jnp.ones(5)).tolist() == [1, 1, 1]

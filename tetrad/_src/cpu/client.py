@@ -232,6 +232,8 @@ class CpuBackend:
         device: Device,
         lines: Sequence[Any],
     ) -> list[Buffer]:
+        if not (lines or program.sites):  # nothing that anybody could see
+            return []
         image = program.image
         if image is None:
             image = program.image = Image(program)
