@@ -477,6 +477,20 @@ def test_lanes_take_their_own_branch(run):
     assert often.count == 99
 
 
+def test_a_rare_dear_branch_costs_in_proportion(seen):
+    def dear(x):
+        def step(i, x):
+            return jax.pure_callback(seen, F32, x) + 1
+
+        return lax.fori_loop(0, 20, step, x)
+
+    f = jax.jit(jax.vmap(lambda x: lax.cond(x % 50 == 0, dear, lambda x: x, x)))
+    out = f(jnp.arange(200.0))
+    assert seen.count == 4 * 20
+    x = np.arange(200.0)
+    np.testing.assert_array_equal(out, np.where(x % 50 == 0, x + 20, x))
+
+
 @everywhere
 def test_lanes_take_their_own_branch_of_a_switch(run, seen):
     def f(k, x):

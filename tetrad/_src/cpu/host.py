@@ -7,10 +7,10 @@ unless that says that all is well. (Behind the flag of such a run stand three mo
 that function, what it answers, and when it was called last.)
 
 Callbacks happen on the thread that started the program, where the user's code runs, with
-its settings and thread-local state. Mostly the program itself runs there, too, and in
-each turn of its loops has Python look, now and then, whether Ctrl-C was pressed. Only if
-it has kernels with loops inside of them, which Python cannot interrupt, it runs on
-another thread (`_Worker`), and has the first one make its calls. The thread of the
+its settings and thread-local state. Mostly the program itself runs there, too. After
+turns of its loops and after long steps it has Python look, now and then, whether Ctrl-C
+was pressed. Only if it has kernels with loops inside of them, which Python cannot
+interrupt, it runs on another thread (`_Worker`), and has the first one make its calls. The thread of the
 stream is never held up: a callback may use arrays, wait for them, and start other
 programs.
 
@@ -106,7 +106,7 @@ leave:
 """
 _SYMBOLS = ("tetrad_host", "tetrad_tick")
 CALL = (_TEXT, "tetrad_host", _SYMBOLS)  # what a step launches
-TICK = (_TEXT, "tetrad_tick", _SYMBOLS)  # what each turn of a loop launches
+TICK = (_TEXT, "tetrad_tick", _SYMBOLS)  # what turns of loops launch, and long steps
 
 _reach_python = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 _numbers = itertools.count(1)

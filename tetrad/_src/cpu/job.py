@@ -19,6 +19,7 @@ from tetrad._src.passes.plan import Memory
 
 LAUNCH_NS = 60.0
 TURN_NS = 20.0
+LONG_NS = 1_000_000.0  # of a step after which Python may look for Ctrl-C
 
 Launches = tuple[list[Launch], list[int]]  # and the bytes of scratch memory
 Work = tuple[float, float]  # nanoseconds: with copies, without
@@ -60,7 +61,7 @@ class JobWriter:
         self.code: list[int] = []
         self.flags: list[int] = []  # words that point to the cancel flag
         self.zero = -1  # a word that is 0
-        self.tick = 0  # what each turn of a loop launches, if the program calls Python
+        self.tick = 0  # the address of what `look` launches
         self.spare = -1  # a word for a moment
         self.depth = 0  # of loops
         self.moves: dict[Loop, list[tuple[int, int]]] = {}  # words and bytes a turn
@@ -134,6 +135,8 @@ class JobWriter:
                 work = self.loop(step)
             else:
                 spent = self.leaf(step)
+                if spent > LONG_NS:
+                    self.look()
                 work = spent, 0.0 if type(step) is Copy else spent
             total += work[0]
             in_place += work[1]
@@ -225,11 +228,15 @@ class JobWriter:
         for group in self.swapped:
             if group.swap.loop is loop:
                 self.exchange(group)
+        self.look()
+        return work + TURN_NS
+
+    def look(self) -> None:
+        """If the program calls Python: now and then, Python looks for Ctrl-C here."""
         if self.tick:
             flag = self.word()
             self.flags.append(flag)
             self.emit(Opcode.LAUNCH, self.tick, flag, 1, 1)
-        return work + TURN_NS
 
     # Buffers that change places
 
