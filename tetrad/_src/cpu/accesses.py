@@ -35,22 +35,24 @@ def access(turns: Any, head: Access, operands: list[Local], wide: bool) -> Local
     if head.where is not None:
         with w.one_lane():
             return _point(w, head, head.where, base, kind.type, operands)
-    count = head.starts
+    count = len(head.starts)
     starts, limits, strides = (
         operands[:count],
         operands[count : 2 * count],
         operands[2 * count : 3 * count],
     )
     if any([start.wide for start in starts]):
-        index = _lanes_offset(w, starts, limits, strides, operands[3 * count])
+        index = _lanes_offset(w, head, starts, limits, strides, operands[3 * count])
         return Local(w.gather(base, index, kind.type, turns.mask), True)
     with w.one_lane():
         offset = operands[3 * count].value.ref
-        for start, limit, stride in zip(starts, limits, strides):
+        for unit, start, limit, stride in zip(head.starts, starts, limits, strides):
             number_of = w.convert(start.value, "i64").ref
             clamped = w.larger_index(number_of, "0")
             clamped = w.smaller_index(clamped, limit.value.ref)
-            offset = w.i("add", offset, w.i("mul", clamped, stride.value.ref))
+            if not unit:
+                clamped = w.i("mul", clamped, stride.value.ref)
+            offset = w.i("add", offset, clamped)
         pointer = w.point_to(base, offset, kind.type)
         if head.store:
             w.store(operands[-1].value, pointer)
@@ -65,6 +67,7 @@ def access(turns: Any, head: Access, operands: list[Local], wide: bool) -> Local
 
 def _lanes_offset(
     w: Any,
+    head: Access,
     starts: Sequence[Local],
     limits: Sequence[Local],
     strides: Sequence[Local],
@@ -72,12 +75,14 @@ def _lanes_offset(
 ) -> Value:
     """Where the element of every lane is."""
     total: Value = w.broadcast(offset.value.ref, "i64")
-    for start, limit, stride in zip(starts, limits, strides):
+    for unit, start, limit, stride in zip(head.starts, starts, limits, strides):
         value = start.value if start.wide else w.spread(start.value)
         highest = w.broadcast(limit.value.ref, "i64")
         clamped = w.min(w.max(w.convert(value, "i64"), 0), highest)
-        step = w.broadcast(stride.value.ref, "i64")
-        total = w.binary("add", total, w.binary("mul", clamped, step))
+        if not unit:
+            step = w.broadcast(stride.value.ref, "i64")
+            clamped = w.binary("mul", clamped, step)
+        total = w.binary("add", total, clamped)
     return total
 
 
@@ -118,7 +123,9 @@ def _point(
     finally:
         w.extent, w.index = outside
     place = w.constant(0, "i64")
-    for coord, stride in zip(found.coords, strides):
+    if rank:  # the stride of the last axis is 1
+        place = found.coords[-1]
+    for coord, stride in zip(found.coords[:-1], strides):
         place = w.binary("add", place, w.binary("mul", coord, stride))
     if found.inside is not None:
         place = w.select(found.inside, place, w.constant(0, "i64"))

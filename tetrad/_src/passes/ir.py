@@ -147,13 +147,13 @@ class Where(NamedTuple):
 class Access(NamedTuple):
     """An element that a turn fetches from an array in memory, or stores there.
 
-    Without `where` the operands are as many starts, limits and strides as `starts` says,
-    and an offset. Otherwise they are the elements of the indices, the extents and the
-    strides of the array. What is stored comes last.
+    Without `where` the operands are starts, limits and strides, and an offset; `starts`
+    says of each start whether its stride is 1. Otherwise they are the elements of the
+    indices, the extents and the strides of the array. What is stored comes last.
     """
 
     array: int  # a number into `Inner.arrays`
-    starts: int
+    starts: tuple[bool, ...]
     steady: bool  # nothing is ever stored in that array
     store: bool
     where: Where | None = None

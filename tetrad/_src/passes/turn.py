@@ -528,7 +528,7 @@ class TurnMaker:
         steady = not kept.carried[x.array]
         found = []
         for offset in self.inside(rest, x.strides[rank if wide else 0 :], x.offset):
-            access = Access(kept.walk(x.array, over), len(x.starts), steady, False)
+            access = Access(kept.walk(x.array, over), _units(x.starts), steady, False)
             kept.spend(FETCH_COST)
             refs = (*operands, kept.number(offset))
             found.append(self.enter((access, *refs), apart or any(over)))
@@ -563,7 +563,7 @@ class TurnMaker:
         kept.spend(3 * FETCH_COST)
         steady = not kept.carried[x.array]
         where = Where(eqn.op, x.aval.ndim, index, outer.shape, eqn.ins[1].aval.shape)
-        access = Access(kept.walk(x.array, ()), 0, steady, bool(more), where)
+        access = Access(kept.walk(x.array, ()), (), steady, bool(more), where)
         return (access, *operands, *more)
 
     def updated(self, eqn: Eqn) -> Held:
@@ -590,7 +590,7 @@ class TurnMaker:
         operands += [kept.number(stride) for _, _, stride in starts]
         places = self.inside(window.shape, x.aval.strides, known)
         for number, offset in enumerate(places):
-            access = Access(kept.walk(x.array, ()), len(starts), False, True)
+            access = Access(kept.walk(x.array, ()), _units(starts), False, True)
             kept.spend(FETCH_COST)
             refs = (*operands, kept.number(offset), new[number])
             self.enter((access, *refs), False)
@@ -638,3 +638,8 @@ class TurnMaker:
                 elements.append(self.enter((PICK, made, number), wide))
                 number += 1
             self.names[var] = tuple(elements)
+
+
+def _units(starts: Sequence[tuple[int, int, int]]) -> tuple[bool, ...]:
+    """Of each start, whether its stride is 1."""
+    return tuple([stride == 1 for _, _, stride in starts])
