@@ -28,6 +28,7 @@ from tetrad import random as random
 from tetrad import see as see
 from tetrad import sharding as sharding
 from tetrad import stages as stages
+from tetrad import test_util as test_util
 from tetrad import tree as tree
 from tetrad import tree_util as tree_util
 from tetrad import typing as typing

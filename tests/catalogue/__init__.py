@@ -36,6 +36,7 @@ ROWS: list[Row] = [
 EXEMPT: dict[str, str] = {
     "after_all": "takes tokens: test_contexts.py",
     "create_token": "gives a token: test_contexts.py",
+    "platform_dependent": "takes functions: test_check_grads.py",
     "dce_sink": "gives nothing: test_contexts.py",
     "broadcast_shapes": "no operation; see test_shapes_that_broadcast",
     "dtype": "about dtypes",

@@ -7,6 +7,7 @@ scalar.
 from tetrad.lax import linalg as linalg
 
 # Control flow
+from tetrad._src.api.platforms import platform_dependent as platform_dependent
 from tetrad._src.control.cond import cond as cond
 from tetrad._src.control.cond import switch as switch
 from tetrad._src.control.implicit import custom_linear_solve as custom_linear_solve
