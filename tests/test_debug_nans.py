@@ -1,5 +1,7 @@
 """`jax_debug_nans` and `jax_debug_infs`: the error names what made the NaN."""
 
+import cProfile
+import sys
 import threading
 
 import numpy as np
@@ -183,3 +185,21 @@ def test_errors_can_be_caught_and_work_goes_on(looking):
     for _ in range(3):
         message(lambda: jnp.log(jnp.float32(-1.0)))
         assert float(jnp.log(jnp.float32(1.0))) == 0.0
+
+
+def test_profilers_are_left_alone(looking):
+    heard = []
+
+    def profiler(frame, event, arg):
+        heard.append(event)
+
+    sys.setprofile(profiler)
+    try:
+        assert float(jnp.sinc(0.0)) == 1.0
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+    assert heard
+    profile = cProfile.Profile()
+    with profile:
+        message(lambda: jnp.log(jnp.float32(-1.0)))

@@ -96,6 +96,7 @@ def test_exceptions_are_documented_public_and_pickle(
 
 def test_pages_show_what_fails_and_what_works() -> None:
     bases = {"JAXTypeError", "JAXIndexError", "JaxRuntimeError", "JaxprTypeError"}
+    bases.add("KeyReuseWarning")  # its page is that of KeyReuseError
     for exception in EXCEPTIONS:
         page = exception.__doc__ or ""
         if exception.__name__ in bases:

@@ -94,10 +94,12 @@ def _kept(op: Op, args: Sequence[Any]) -> Sequence[Any]:
 def _suspect(step: Step) -> None:
     """Waits for the return of the function that the user called."""
     user, called = frames.entrance()
-    if user is None:
+    profiler = sys.getprofile()
+    if user is None or (profiler is not None and not callable(profiler)):
+        # Nobody is called from, or a profiler of C listens, which we cannot replace.
         raise _error([step], step.outs)
-    if sys.getprofile() is not _returned:
-        _watch.profiler = sys.getprofile()
+    if profiler is not _returned:
+        _watch.profiler = profiler
         sys.setprofile(_returned)
     _watch.suspects.setdefault(called, []).append(step)
 

@@ -281,6 +281,12 @@ def _keeps_all_frames() -> bool:
     return config.jax_traceback_filtering == "off"
 
 
+_REMOVED = (
+    "For simplicity, the frames of tetrad are left out of this traceback;"
+    ' config.update("jax_traceback_filtering", "off") shows them.'
+)
+
+
 def trim_traceback(error: BaseException) -> None:
     """Takes the frames of this library out of the traceback of `error`.
 
@@ -290,6 +296,9 @@ def trim_traceback(error: BaseException) -> None:
     _in_users_words(error)
     if _keeps_all_frames():
         return
+    if config.jax_traceback_filtering == "quiet_remove_frames":
+        if _REMOVED not in getattr(error, "__notes__", ()):
+            error.add_note(_REMOVED)
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:

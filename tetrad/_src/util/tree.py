@@ -349,7 +349,8 @@ def transpose(
             treedef.unflatten(found),
         )
         raise TypeError(
-            f"tree.transpose: the tree must have the structure outer(inner).\n{picture}"
+            "tree.transpose: Mismatch of structures: the tree must have the structure"
+            f" outer(inner).\n{picture}"
         )
     size = inner_treedef.num_leaves
     if size == 0 or outer_treedef.num_leaves == 0:
