@@ -1,6 +1,7 @@
 """`checkify`: the first check that fails is a result, through every transformation."""
 
 import numpy as np
+import plugin
 import pytest
 
 import tetrad as jax
@@ -247,6 +248,8 @@ def test_lanes_of_a_while_that_step_together():
     f = jax.vmap(lambda x: lax.while_loop(lambda x: x < 5, lambda x: 1 / x + x, x))
     with pytest.raises(ValueError, match="vmap-of-checkify instead"):
         checkify.checkify(f, ALL)(jnp.arange(3.0))
+    with pytest.raises(ValueError, match="vmap-of-checkify instead"):
+        checkify.checkify(lambda x: jax.jvp(f, (x,), (x,)), ALL)(jnp.ones(3))
     error, _ = jax.vmap(
         checkify.checkify(
             lambda x: lax.while_loop(lambda x: x < 5, lambda x: 1 / x + x, x), ALL
@@ -330,3 +333,13 @@ def test_errors_are_trees():
     assert len(leaves) == 2
     assert jax.tree.unflatten(treedef, leaves).get() == error.get()
     assert "not positive" in repr(error)
+
+
+@plugin.needs_plugin
+def test_on_a_plugin():
+    with plugin.on_plugin():
+        f = jax.jit(checkify.checkify(lambda x, i: 1.0 / x[i], checkify.all_checks))
+        x = jnp.array([0.0, 1.0])
+        assert f(x, 0)[0].get().startswith("division by zero")
+        assert f(x, 1)[0].get() is None
+        assert "index 5 is out of bounds" in f(x, 5)[0].get()

@@ -5,6 +5,7 @@ import sys
 import threading
 
 import numpy as np
+import plugin
 import pytest
 
 import tetrad as jax
@@ -203,3 +204,14 @@ def test_profilers_are_left_alone(looking):
     profile = cProfile.Profile()
     with profile:
         message(lambda: jnp.log(jnp.float32(-1.0)))
+
+
+@plugin.needs_plugin
+def test_on_a_plugin(looking):
+    with plugin.on_plugin():
+        x = jnp.array([2.0, 0.0, 3.0])
+        text = message(jax.jit(log_of_less), x)
+        assert "`jnp.log(y)`" in text and "float32[3] | -1.0" in text
+        assert "step 3 of scan" in message(lambda: lax.scan(falling, 3.0, jnp.ones(5)))
+        f = jax.jit(lambda x: 0.0 / x, donate_argnums=0)
+        assert "encountered in div" in message(f, jnp.array(0.0))

@@ -26,7 +26,7 @@ from tetrad._src.control.cond import Cond, LaneCond, cond_of
 from tetrad._src.control.custom_ops import CustomJvp, CustomLinear, CustomVjp, Staged
 from tetrad._src.control.custom_vmap import CustomVmap
 from tetrad._src.control.flow import cut
-from tetrad._src.control.loop import LaneWhile, While, while_of
+from tetrad._src.control.loop import While, steps_together, while_of
 from tetrad._src.control.scan import Scan, scan_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, aval_of
@@ -327,7 +327,7 @@ def _scan_rule(op: Scan, enabled: Kinds) -> tuple[Scan, tuple[Site, ...]]:
 def _while(found: _Findings, op: While, args: Sequence[Any]) -> list[Any]:
     if _untouched(op, found.enabled):
         return list(op(*args))
-    if isinstance(op, LaneWhile):
+    if steps_together(op):
         raise ValueError(
             "checkify-of-vmap-of-while is not possible: lanes of the loop step together,"
             " and steps of a lane that is done would fail for nothing. Write"

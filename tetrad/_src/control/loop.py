@@ -52,7 +52,7 @@ from tetrad._src.core.stage import restage, where
 from tetrad._src.ops.arithmetic import Add
 from tetrad._src.ops.compare import Lt, select_n
 from tetrad._src.ops.convert import convert_element_type
-from tetrad._src.ops.reduce import reduce_or
+from tetrad._src.ops.reduce import ReduceOr
 from tetrad._src.ops.views import broadcast_in_dim
 from tetrad._src.transforms.jvp import instantiate, jvp_jaxpr
 from tetrad._src.transforms.linearize import split_jaxpr
@@ -159,6 +159,18 @@ class LaneWhile(While):
     """
 
     by_lane = True
+
+
+class SomeLane(ReduceOr):
+    """Whether some lane goes on: the condition by which the loops of all lanes, and what
+    is derived from them, can be told from a loop that the user wrote."""
+
+    name = "reduce_or"
+
+
+def steps_together(loop: While) -> bool:
+    """Whether steps of a loop are those of many lanes, some of which may be done."""
+    return any([type(eqn.op) is SomeLane for eqn in loop.cond_jaxpr.eqns])
 
 
 def while_of(
@@ -275,7 +287,7 @@ def _together(cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int) ->
     carry_avals = cond.in_avals[cond_nconsts:]
 
     def test(going: Any, *carry: Any) -> list[Any]:
-        return [reduce_or(going, (0,))]
+        return [SomeLane((0,))(going)]
 
     def step(*args: Any) -> list[Any]:
         cond_consts, body_consts, (going,), carry = cut(

@@ -359,7 +359,8 @@ def describe(tree: Any) -> str:
         extents = ",".join(str(n) for n in shape)
         name = type(tree).__name__
         # What stands for an array in a transformation is an array to the user.
-        return f"{'array' if name.endswith('Tracer') else name} {dtype}[{extents}]"
+        name = "array" if name.endswith(("Tracer", "Aval")) else name
+        return f"{name} {dtype}[{extents}]"
     text = repr(tree)
     if len(text) > 40:
         text = f"{text[:37]}..."
