@@ -296,9 +296,9 @@ def trim_traceback(error: BaseException) -> None:
     _in_users_words(error)
     if _keeps_all_frames():
         return
-    if config.jax_traceback_filtering == "quiet_remove_frames":
-        if _REMOVED not in getattr(error, "__notes__", ()):
-            error.add_note(_REMOVED)
+    told = _REMOVED in getattr(error, "__notes__", ())
+    if config.jax_traceback_filtering == "quiet_remove_frames" and not told:
+        error.add_note(_REMOVED)
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
