@@ -88,6 +88,27 @@ jax.debug.print(f"x is {x}", x)
         "leave out the `f`",
     ),
     mistake(
+        "an f-string with a traced value",
+        """
+@jax.jit
+def f(x):
+    jax.debug.print(f"x is {x}")
+
+f(1.0)
+""",
+        ValueError,
+        "so it was an f-string",
+        "jax.debug.print('{}', x)",
+    ),
+    mistake(
+        "a format that asks for more than it gets",
+        """
+jax.debug.print("{} {}", 1.0)
+""",
+        IndexError,
+        "mentions a value that was not given",
+    ),
+    mistake(
         "ordered lanes",
         """
 from tetrad.experimental import io_callback

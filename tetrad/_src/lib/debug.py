@@ -11,6 +11,7 @@ Read `DebugCall`, its two kinds, then the public functions.
 from __future__ import annotations
 
 import logging
+import re
 import string
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ from tetrad._src.lib.callbacks import Callback, EachLane, HostCall, Mask, flat_c
 from tetrad._src.util import frames
 from tetrad._src.util.log import logger
 
+_TRACED = re.compile(r"\b(Jit|Vmap|Grad|JVP)Tracer\(")
 _EFFECTS = {effect: frozenset({effect}) for effect in (DEBUG, ORDERED_DEBUG)}
 
 
@@ -202,6 +204,13 @@ def _check_format(
     what: str, fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
     """Raises unless a format mentions all values, and nothing else."""
+    traced = _TRACED.search(fmt)
+    if traced is not None:
+        raise ValueError(
+            f"{what}: the format has the text of a traced value in it, {traced[0]}...,"
+            " so it was an f-string, which Python fills while the function is traced."
+            f" Leave out the `f` and hand the value over: jax.{what}('{{}}', x)"
+        )
     used = _Used()
     try:
         used.format(fmt, *args, **kwargs)
