@@ -390,3 +390,30 @@ def test_products_that_a_policy_stores_are_not_computed_again(through, products)
         got = jax.hessian(lambda w: f(w).sum())(w)
         want = jax.hessian(lambda w: plain(w).sum())(w)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_lanes_of_lanes_run_one_after_the_other():
+    f = jax.custom_batching.sequential_vmap(lambda x: x + 1.0)
+    x = jnp.arange(6.0).reshape(2, 3)
+    twice = jax.vmap(jax.vmap(f))
+    np.testing.assert_array_equal(twice(x), x + 1)
+    assert str(jax.make_jaxpr(twice)(x)).count("scan[") == 2
+    one = jax.make_jaxpr(jax.vmap(f))(x[0])
+    assert str(one) == str(jax.make_jaxpr(lambda xs: lax.map(f, xs))(x[0]))
+
+
+def test_the_linear_part_of_a_custom_vjp_in_a_jaxpr():
+    @jax.custom_vjp
+    def f(x, y):
+        return x * y
+
+    f.defvjp(lambda x, y: (f(x, y), y), lambda y, ct: (ct * y, ct))
+    text = str(
+        jax.make_jaxpr(lambda x: jax.linearize(lambda x: f(x, 2.0), x)[1](x))(1.0)
+    )
+    assert "0x" not in text
+    closed = jax.make_jaxpr(lambda x: jax.jvp(lambda x: f(x, 2.0), (x,), (x,)))(1.0)
+    eqn = closed.eqns[-1]
+    assert str(eqn.primitive) == "custom_lin"
+    assert eqn.params["in_zeros"] == [False, True]
+    assert eqn.params["num_res"] == 1

@@ -498,6 +498,15 @@ class CustomLinear(Call):
 
     name = "custom_lin"
 
+    @property
+    def params(self) -> dict[str, Any]:
+        return {
+            "bwd": name_of(self.rules.user[1]),
+            "in_zeros": [i not in self.places for i in range(self.primals)],
+            "num_res": self.residuals,
+            "symbolic_zeros": self.rules.symbolic,
+        }
+
     def __call__(self, *args: Any) -> Any:
         if STATE.trace is base_trace():
             return self.expand(*args)

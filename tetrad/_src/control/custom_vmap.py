@@ -283,7 +283,7 @@ def sequential_vmap(fun: Callable[..., Result]) -> custom_vmap[Result]:
         def step(carry: None, xs: Any) -> Any:
             rest = iter(xs)
             values = [next(rest) if flag else leaf for leaf, flag in zip(leaves, flags)]
-            return carry, fun(*in_tree.unflatten(values))
+            return carry, mapped(*in_tree.unflatten(values))
 
         _, out = scan(step, None, lanes, length=axis_size)
         return out, tree.map(lambda _: True, out)
