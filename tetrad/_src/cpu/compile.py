@@ -40,7 +40,8 @@ from tetrad._src.cpu.loops import (
 )
 from tetrad._src.cpu.loops import text as loops_text
 from tetrad._src.cpu.job import JobWriter, Launches
-from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch, lower, lower_band
+from tetrad._src.cpu.launch import SCRATCH, VALUE, Launch
+from tetrad._src.cpu.lower import lower, lower_band
 from tetrad._src.cpu.map import write_map
 from tetrad._src.cpu.reduce import write_columns, write_rows
 from tetrad._src.cpu.scalar import SIZE

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.cpu.lower import VALUE, Launch
+from tetrad._src.cpu.launch import VALUE, Launch
 from tetrad._src.cpu.native_pool import JOB, Status
 from tetrad._src.cpu.pool import native
 from tetrad._src.passes.ir import Call

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tetrad._src.cpu.lower import SCRATCH, VALUE, Launch
+from tetrad._src.cpu.launch import SCRATCH, VALUE, Launch
 from tetrad._src.cpu.native_pool import INSTRUCTION_WORDS, Opcode
 from tetrad._src.passes.ir import MANY, Branch, Copy, Loop, Plan, Step, Swap
 from tetrad._src.passes.plan import Memory

@@ -13,7 +13,8 @@ from typing import Any
 
 from tetrad._src.cpu import schedule
 from tetrad._src.cpu.body import uniform_entries
-from tetrad._src.cpu.literals import element_type, word_of
+from tetrad._src.cpu.launch import SCRATCH, VALUE, Launch
+from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.loops import (
     ACROSS,
     CONTIGUOUS,
@@ -34,53 +35,14 @@ from tetrad._src.cpu.loops import (
     PointWrite,
 )
 from tetrad._src.cpu.points import by_rows
+from tetrad._src.cpu import scatter_parts
 from tetrad._src.cpu.reduce import merge_states, state_types
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.passes import trees
 from tetrad._src.passes.ir import COORDINATE, POINT, Band, Kernel, Scalar, Term
 
-VALUE, SCRATCH, INPUT = range(3)  # what a fix refers to
 INT32 = 2**31 - 1
 STEPS = (2, 3, 4)  # strides at which all elements are read and the wanted ones kept
-
-
-class Launch:
-    """One call of a kernel over `total` tasks, `chunk` at a time."""
-
-    __slots__ = (
-        "loops", "words", "fixes", "flags", "calls", "total", "chunk", "work", "site",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.site: Any = None  # of a call of Python, see `host`; there is no code then
-        self.loops: Any = None  # a Loops, or the symbol of a hand-made kernel
-        self.words: list[int] = []
-        self.fixes: list[tuple[int, int, int, int]] = []  # position, what, id, offset
-        self.flags: list[int] = []  # words that point to the cancel flag
-        self.calls: list[tuple[int, Any]] = []  # words that point to other kernels
-        self.total = 0
-        self.chunk = 1
-        self.work = 0.0
-
-    def pointer(self, what: int, number: int, offset: int) -> None:
-        self.fixes.append((len(self.words), what, number, offset))
-        self.words.append(0)
-
-    def scalar(self, scalar: Scalar) -> None:
-        if scalar.position < 0:
-            self.words.extend(word_of(scalar.literal, scalar.dtype))
-            return
-        self.fixes.append((len(self.words), INPUT, scalar.position, 0))
-        self.words.append(0)
-
-    def terms(self, terms: tuple[Term, ...]) -> None:
-        for term in terms:
-            if type(term.source) is Scalar:
-                self.scalar(term.source)
-            else:
-                self.pointer(VALUE, term.source, 0)
-            self.words.append(term.limit)
-            self.words.append(term.stride)
 
 
 def _term_types(terms: tuple[Term, ...]) -> tuple[str, ...]:
@@ -344,7 +306,10 @@ def lower(
         return _lower_fold(low, avals)
     if low.size == 0:
         return [], []
-    return [_lower_map(low, avals, exact)], []
+    launch = _lower_map(low, avals, exact)
+    if kernel.scatters and launch.loops.split:
+        return scatter_parts.around(launch, kernel.scatters[0], avals)
+    return [launch], []
 
 
 def lower_band(band: Band, avals: Sequence[Any]) -> list[Launch]:
@@ -533,12 +498,19 @@ def _lower_scatter(
     )
     length = extents[-1] if extents else 1
     segment, ns = length, schedule.SCATTER_NS
+    scatter = low.kernel.scatters[0]
+    targets = avals[scatter.value].size
     if by_rows(launch.loops, uniform_entries(launch.loops)):
         # Threads may share the rows of the target, if every thread sees all updates.
         segment, ns = schedule.column_segment(length), schedule.SCATTER_ROW_NS
+    elif length == low.size and scatter.op.initial is not None:
+        segment = schedule.scatter_segment(length, targets)
+        launch.loops = launch.loops._replace(split=segment < length)
     launch.work = ns * low.size
     launch.total = -(-length // segment)
     launch.words.extend((*extents[:-1], length, segment))
+    if launch.loops.split:
+        launch.words.append(targets)
     moving = [*reads, *[a for _, a in writes], *counts]
     low.strides(last[:-1], last[-1] if last else -1, moving)
     return launch

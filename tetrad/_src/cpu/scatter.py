@@ -6,7 +6,9 @@ ones. Otherwise (`_elements`) vectors compute places and updates, and lay them d
 the stack; a scalar loop combines them into the target.
 
 Words after the common ones: extents of outer axes, length of a row, length of a segment
-of rows. A launch counts segments; each task visits all rows. Elements have one segment.
+of rows. A launch counts segments; each task visits all rows. Elements have one segment,
+or (`split`) each segment goes to an array of its own, whose size is the next word; see
+`scatter_parts`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ def write_scatter(loops: Loops) -> Writer:
     body = Body(w, loops)
     extents = [w.word() for _ in range(loops.outer)]
     length, segment = w.word(), w.word()
+    apart = w.word() if loops.split else "0"
     rows = "1"
     for extent in extents:
         rows = w.i("mul", rows, extent)
@@ -35,8 +38,13 @@ def write_scatter(loops: Loops) -> Writer:
     task = w.begin("%lo", "%hi", 1)
     first = w.i("mul", task.index, segment)
     last = w.smaller_index(w.i("add", first, segment), length)
+    root = body.root
+    if loops.split:
+        own = w.i("mul", task.index, apart)
+        target = w.point_to(root.writes[0], own, loops.writes[0][1].type)
+        root = Row(root.reads, [target], root.counts)
     line = w.begin("0", rows, 1)
-    row = body.place(body.root, body.split(line.index, extents), range(loops.outer))
+    row = body.place(root, body.split(line.index, extents), range(loops.outer))
     body.hoist(row)
     if points.by_rows(loops, body.uniform):
         _row(w, body, row, first, last)

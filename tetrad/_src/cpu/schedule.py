@@ -14,6 +14,8 @@ MOST_CHUNKS = 1024  # of loops whose turns nobody can count beforehand
 POINT_NS = 1.0  # an element read at computed coordinates
 SCATTER_NS = 1.0  # an element written at computed coordinates
 SCATTER_ROW_NS = 0.2  # the same, in whole rows
+SCATTER_LEAST = 1 << 16  # updates that are worth splitting
+SCATTER_PARTS = 16
 COLUMN_VECTORS = 4  # vectors side by side down columns, at most
 COLUMNS = 64  # elements at least of a piece of such rows
 STREAM_BYTES = 4 << 20  # prefetch from here on
@@ -65,6 +67,14 @@ def column_segment(length: int) -> int:
 def column_vectors(length: int, lanes: int) -> int:
     """Vectors side by side down columns: no more than there are elements for."""
     return 1 if length <= lanes else 2 if length <= 2 * lanes else COLUMN_VECTORS
+
+
+def scatter_segment(updates: int, targets: int) -> int:
+    """Updates of a scatter that go to an array of their own; all, if they are few."""
+    if updates < SCATTER_LEAST:
+        return updates
+    parts = min(SCATTER_PARTS, updates // max(4 * targets, SCATTER_LEAST // 2))
+    return updates if parts < 2 else -(-updates // (parts * LINE)) * LINE
 
 
 def tile_band(rows: int) -> int:

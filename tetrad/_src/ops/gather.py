@@ -634,6 +634,11 @@ class ScatterAdd(ScatterOp):
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         return block.add(old, new)
 
+    def initial(self, block: Any, type: str) -> Any:
+        if type.startswith("c"):
+            return block.constant(complex(-0.0, -0.0), type)
+        return block.constant(0 if type[0] in "iu" else -0.0, type)
+
 
 class ScatterSub(ScatterOp):
     """`operand` with windows of `updates` subtracted, one for each index vector.
