@@ -129,4 +129,15 @@ CASES = [
     case("multivariate_normal", [1.0, 2.0, 3.0], COV, (6,)),
     case("orthogonal", 3, (2,)),
     case("orthogonal", 2, m=4),
+    *[Case(function, args, impl=impl) for impl in ("rbg", "unsafe_rbg") for function, args
+      in (("split", (5,)), ("fold_in", (12345,)), ("bits", (N, "uint32")),
+          ("bits", ((9,), "uint8")), ("bits", ((9,), "uint16")), ("uniform", (N,)),
+          ("normal", (N,)), ("permutation", (20,)), ("randint", (N, 0, 10)))],
+    Case("bits", ((9,), "uint64"), x64=True, impl="rbg"),
+    *[Case(function, args, partitionable=False) for function, args
+      in (("split", (5,)), ("split", ((2, 3),)), ("fold_in", (12345,)),
+          ("bits", ((7,), "uint32")), ("bits", ((2, 4), "uint32")),
+          ("bits", ((9,), "uint8")), ("bits", ((9,), "uint16")), ("gamma", (2.5, N)),
+          ("normal", (N,)), ("permutation", (20,)))],
+    Case("bits", ((7,), "uint64"), x64=True, partitionable=False),
 ]  # fmt: skip

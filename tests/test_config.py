@@ -167,7 +167,7 @@ def test_context_managers_need_a_value_or_have_one() -> None:
         settings.default_device()
     with settings.default_matmul_precision("highest"):
         assert config.jax_default_matmul_precision == "highest"
-    with pytest.raises(NotImplementedError), settings.threefry_partitionable(False):
+    with pytest.raises(NotImplementedError), settings.transfer_guard("disallow"):
         pass
 
 

@@ -364,7 +364,12 @@ def test_the_type_of_keys() -> None:
     assert KEY.itemsize == 8
     assert KEY.kind == "K"
     assert KEY.type is dtypes.prng_key
-    assert KeyDtype() is KEY
+    assert dtypes.key_dtype("threefry2x32") is KEY and type(KEY) is KeyDtype
+    assert [repr(d) for d in dtypes.KEYS.values()] == [
+        "key<fry>",
+        "key<rbg>",
+        "key<urbg>",
+    ]
     assert pickle.loads(pickle.dumps(KEY)) is KEY
     assert copy.deepcopy(KEY) is KEY
     assert dtypes.is_key(KEY)

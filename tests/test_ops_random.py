@@ -10,7 +10,7 @@ import pytest
 from numpy_machine_full import array_of, known, machine
 from rules import check_vmap
 
-from tetrad._src.ops import random
+from tetrad._src.ops import generators, random
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import enable_x64
 
@@ -76,7 +76,7 @@ def test_bits(width: int) -> None:
     with enable_x64(True):
         key = random.random_seed(3)
         first, second = [
-            array_of(w).astype(np.uint64) for w in random.cipher(key, (5,))
+            array_of(w).astype(np.uint64) for w in generators.threefry_pairs(key, (5,))
         ]
         bits = array_of(random.random_bits(key, width, (5,)))
         assert bits.dtype == np.dtype(f"uint{width}")

@@ -1,5 +1,7 @@
 """Random keys and draws: deterministic, the right support, JAX's bits."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -187,3 +189,81 @@ def test_random_oracle(seed):
     theirs = np.asarray(rival.random.normal(other, (20_000,)))
     ulp = np.abs(ours.view(np.int32).astype(np.int64) - theirs.view(np.int32))
     assert ulp.max() <= 3
+
+
+# ------------------------------------------------------------------------- generators
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
+def test_keys_of_every_generator(impl):
+    key = random.key(3, impl=impl)
+    assert random.key_impl(key) == impl and key.dtype == random.key_dtype(impl)
+    words = random.key_data(key)
+    assert words.shape == ((2,) if impl == "threefry2x32" else (4,))
+    assert (random.wrap_key_data(words, impl=impl) == key).all()
+    assert (random.wrap_key_data(words, dtype=key.dtype) == key).all()
+    keys = random.split(key, 6).reshape(2, 3)
+    assert keys.shape == (2, 3) and keys.T.shape == (3, 2)
+    assert jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
+    stacked = jnp.stack([keys[0, 0], keys[1, 2]])
+    assert (stacked == keys[jnp.array([0, 1]), jnp.array([0, 2])]).all()
+    assert not bool(keys[0, 0] == keys[0, 1])
+    assert random.key_data(pickle.loads(pickle.dumps(keys))).tolist() == (
+        random.key_data(keys).tolist()
+    )
+    moved = jax.device_put(keys, jax.devices()[0])
+    assert (moved == keys).all() and str(keys.dtype) in repr(keys)
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
+def test_transformations_of_keys_of_every_generator(impl):
+    key = random.key(4, impl=impl)
+    keys = random.split(key, 3)
+    draw = lambda k: random.normal(random.fold_in(random.clone(k), 1), (4,))
+    want = np.stack([draw(keys[i]) for i in range(3)])
+    np.testing.assert_array_equal(jax.vmap(draw)(random.clone(keys)), want)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(draw))(random.clone(keys)), want)
+    _, scanned = jax.lax.scan(lambda c, k: (c, draw(k)), 0, random.clone(keys))
+    np.testing.assert_array_equal(scanned, want)
+    picked = jax.lax.cond(True, lambda k: k[1], lambda k: k[0], random.clone(keys))
+    np.testing.assert_array_equal(draw(picked), want[1])
+    last = jax.lax.fori_loop(
+        0, 3, lambda i, k: random.split(k)[0], random.key(5, impl=impl)
+    )
+    by_hand = random.key(5, impl=impl)
+    for _ in range(3):
+        by_hand = random.split(by_hand)[0]
+    assert bool(last == by_hand)
+
+
+def test_settings_of_generators():
+    with jax.default_prng_impl("rbg"):
+        assert random.key(0).dtype == random.key_dtype("rbg")
+        raw = random.PRNGKey(0)
+        assert raw.shape == (4,) and random.split(raw, 3).shape == (3, 4)
+        np.testing.assert_array_equal(
+            random.bits(raw, (3,)), random.bits(random.key(0), (3,))
+        )
+    before = jax.config.jax_random_seed_offset
+    jax.config.update("jax_random_seed_offset", 3)
+    try:
+        np.testing.assert_array_equal(random.PRNGKey(4), [0, 7])
+        np.testing.assert_array_equal(jax.jit(random.PRNGKey)(4), [0, 7])
+    finally:
+        jax.config.update("jax_random_seed_offset", before)
+    np.testing.assert_array_equal(random.PRNGKey(4), [0, 4])
+    new = jax.jit(lambda k: random.bits(k, (3,)))
+    first = new(random.key(1))
+    with jax.threefry_partitionable(False):
+        assert (new(random.key(1)) != first).any()
+    np.testing.assert_array_equal(new(random.key(1)), first)
+
+
+def test_seeds_beyond_their_range():
+    with pytest.raises(OverflowError, match="64 bits"):
+        random.key(2**64)
+    with pytest.raises(TypeError, match="integer"):
+        random.key(1.5)
+    with pytest.raises(TypeError, match="scalar seed"):
+        random.key(jnp.arange(3))
+    assert not bool((random.key(2**40) == random.key(0)).all())

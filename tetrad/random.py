@@ -50,3 +50,4 @@ from tetrad._src.lib.random.continuous import weibull_min as weibull_min
 from tetrad._src.lib.random.keys import wrap_key_data as wrap_key_data
 from tetrad._src.lib.random.vectors import multivariate_normal as multivariate_normal
 from tetrad._src.lib.random.vectors import orthogonal as orthogonal
+from tetrad._src.lib.random.keys import key_dtype as key_dtype

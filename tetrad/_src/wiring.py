@@ -76,7 +76,7 @@ def _keys_text(keys: Any) -> str:
     words = np.ascontiguousarray(keys._host()).view(np.uint32)
     return (
         f"Array({keys.shape}, dtype={keys.dtype.name}) overlaying:\n"
-        f"{words.reshape(*keys.shape, 2)}"
+        f"{words.reshape(*keys.shape, keys.dtype.words)}"
     )
 
 

@@ -312,8 +312,8 @@ class CpuBackend:
 
 
 def host_dtype(aval: Aval) -> np.dtype[Any]:
-    """How NumPy holds the elements: keys are 64-bit words."""
+    """How NumPy holds the elements."""
     if dtypes.is_key(aval.dtype):
-        return np.dtype(np.uint64)
+        return aval.dtype.held  # type: ignore[no-any-return]
     dtype: np.dtype[Any] = aval.dtype
     return dtype

@@ -51,7 +51,6 @@ NEVER = 1 << 62  # a time of the last call that lets nobody look
 PATIENCE = 0.1  # seconds for which a stopped program is waited for
 POLL = 0.05  # seconds after which a thread looks whether the other one still answers
 SPARE = 16  # threads that are kept for later programs
-KEY = np.dtype(np.uint64)
 
 _TEXT = f"""
 declare i32 @clock_gettime(i32, ptr)
@@ -148,7 +147,7 @@ def _site_at(words: int) -> Site:
 def _view(address: int, aval: Aval) -> np.ndarray[Any, Any]:
     """What lies at an address, until the program goes on."""
     block: Any = (ctypes.c_uint8 * aval.nbytes).from_address(address)
-    dtype: np.dtype[Any] = KEY if dtypes.is_key(aval.dtype) else aval.dtype
+    dtype: np.dtype[Any] = aval.dtype.held if dtypes.is_key(aval.dtype) else aval.dtype
     view: np.ndarray[Any, Any] = np.frombuffer(block, dtype)
     return view.reshape(aval.shape)
 

@@ -36,12 +36,12 @@ _types: dict[Any, str] = {}
 
 
 def element_type(dtype: Any) -> str:
-    """The compiler's name of a dtype; keys are 64-bit words."""
+    """The compiler's name of a dtype; keys are what holds them."""
     found = _types.get(dtype)
     if found is None:
         if type(dtype) is str:
             return dtype
-        found = "u64" if dtypes.is_key(dtype) else type_of(dtype)
+        found = type_of(dtype.held if dtypes.is_key(dtype) else dtype)
         _types[dtype] = found
     return found
 
@@ -53,7 +53,7 @@ def scalar_format(dtype: Any) -> str:
     """The `struct` format of a scalar passed by value, without byte order."""
     found = _formats.get(dtype)
     if found is None:
-        name = "uint64" if dtypes.is_key(dtype) else dtype.name
+        name = dtype.held.name if dtypes.is_key(dtype) else dtype.name
         text = _PACK.get(name)
         if text is None:
             raise NotImplementedError(

@@ -16,6 +16,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.op import Flow
+from tetrad._src.hlo.types import host_dtype
 from tetrad._src.hlo.value import Value, Writer
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _scan(
 
 
 def _zero(aval: Aval) -> Any:
-    return np.uint64(0) if aval.kind == "K" else np.zeros((), aval.dtype)[()]
+    return np.zeros((), host_dtype(aval.dtype))[()]
 
 
 def _one(writer: Writer, name: str, operands: Sequence[Value], out: Aval) -> Value:

@@ -28,6 +28,8 @@ _NAMES = {
     "uint32": ("ui32", "U32"),
     "uint64": ("ui64", "U64"),
     "key<fry>": ("ui64", "U64"),
+    "key<rbg>": ("complex<f64>", "C128"),
+    "key<urbg>": ("complex<f64>", "C128"),
     "float16": ("f16", "F16"),
     "bfloat16": ("bf16", "BF16"),
     "float32": ("f32", "F32"),
@@ -69,9 +71,9 @@ def tensor(aval: Aval) -> str:
 
 
 def host_dtype(dtype: Any) -> np.dtype[Any]:
-    """How NumPy holds the elements: keys are 64-bit words."""
+    """How NumPy holds the elements."""
     if dtypes.is_key(dtype):
-        return np.dtype(np.uint64)
+        return dtype.held  # type: ignore[no-any-return]
     held: np.dtype[Any] = dtype
     return held
 

@@ -135,7 +135,7 @@ def _like(a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any) -> 
     aval = _type_of(a, name)
     extents = aval.shape if shape is None else shape_argument(shape, name)
     if aval.kind == "K" and dtype is None:
-        return on_device(_blank_keys(extents, fill, name), device)
+        return on_device(_blank_keys(extents, aval.dtype, fill, name), device)
     weak = aval.weak_type and dtype is None
     found = dtypes.canonicalize_dtype(aval.dtype) if dtype is None else dtype
     found = dtype_argument(found, name)
@@ -158,10 +158,11 @@ def _type_of(a: Any, name: str) -> Any:
     return Aval(shape, dtype, bool(getattr(a, "weak_type", False)))
 
 
-def _blank_keys(shape: tuple[int, ...], fill: Any, name: str) -> Any:
+def _blank_keys(shape: tuple[int, ...], dtype: Any, fill: Any, name: str) -> Any:
     if fill != 0:
         raise TypeError(f"{name}: random keys are no numbers, so {fill!r} is none")
-    return lax.random_wrap(lax.full((*shape, 2), np.uint32(0)))
+    words = lax.full((*shape, dtype.words), np.uint32(0))
+    return lax.random_wrap(words, dtype.impl)
 
 
 def _cast(x: Any, dtype: Any, name: str) -> Any:

@@ -41,7 +41,7 @@ JOINED = 1024  # elements of arrays put together up to which we know whose they 
 MANY = 32  # uses of parts of a family that are kept apart
 
 Note = tuple[Any, Any]  # (Family, which)
-KEY = dtypes.KEY
+is_key = dtypes.is_key
 _UINT32 = np.dtype(np.uint32)
 _COPIES = (Copy, StopGradient)
 
@@ -108,7 +108,7 @@ class Family:
     def size(self) -> int:
         """How many keys there are."""
         aval = self.aval
-        return aval.size if aval.dtype is KEY else aval.size // 2
+        return aval.size if is_key(aval.dtype) else aval.size // 2
 
     @property
     def note(self) -> Note:
@@ -234,12 +234,12 @@ def is_raw(aval: Aval) -> bool:
 
 def may_hold(aval: Aval) -> bool:
     """Whether an array holds keys, or words that may be keys."""
-    return aval.dtype is KEY or is_raw(aval)
+    return is_key(aval.dtype) or is_raw(aval)
 
 
 def key_shape(aval: Aval) -> tuple[int, ...]:
     """The shape of the keys that an array holds."""
-    return aval.shape if aval.dtype is KEY else aval.shape[:-1]
+    return aval.shape if is_key(aval.dtype) else aval.shape[:-1]
 
 
 def note_of(x: Any) -> Note | None:
@@ -316,7 +316,8 @@ def moved(
     family, which = note
     if op.restride is None and op.starts is None:
         return None
-    if out.dtype is source.dtype is KEY or is_raw(source) and is_raw(out):
+    same = out.dtype is source.dtype
+    if same and is_key(out.dtype) or is_raw(source) and is_raw(out):
         if source.size == out.size and (family.size == 1 or source.shape == out.shape):
             return note
         table = _places(op, source, others)
@@ -389,7 +390,7 @@ def _places(op: Any, source: Aval, others: Sequence[Any]) -> Any:
 def chosen(note: Note, source: Aval, table: Any) -> Note | None:
     """The note of an array whose elements are those of `source` that `table` numbers."""
     family, which = note
-    if source.dtype is not KEY:
+    if not is_key(source.dtype):
         if table.shape[-1:] != (2,):
             return None
         first, second = table[..., 0], table[..., 1]
@@ -521,7 +522,7 @@ def divided(keys: Any, out: Any, op: Any, how: str = "split") -> None:
     if parent.folds is not None and how == "split":
         unite(note, family)
     recent.append(family)
-    single = aval.size == (1 if aval.dtype is KEY else 2)
+    single = aval.size == (1 if is_key(aval.dtype) else 2)
     out.note = family, 0 if single else WHOLE
 
 
@@ -592,11 +593,11 @@ def picked(keys: Value, number: int, out: Any) -> None:
     aval = keys.aval
     note: Note | None = getattr(keys, "note", None)
     if note is None:
-        if aval.dtype is not KEY:
+        if not is_key(aval.dtype):
             return  # numbers like others, unless they are used as keys
         note = note_of(keys)
     family, which = note  # type: ignore[misc]
-    if aval is family.aval and aval.ndim == (1 if aval.dtype is KEY else 2):
+    if aval is family.aval and aval.ndim == (1 if is_key(aval.dtype) else 2):
         out.note = one(family, number) if type(which) is int and which < 0 else note
         return
     numbers = np.arange(aval.size, dtype=np.int64).reshape(aval.shape)

@@ -256,10 +256,15 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     # Known, not acted upon.
     "jax_default_prng_impl": Setting(
-        "threefry2x32", _text, "The generator behind new random keys.", acts=False
+        "threefry2x32",
+        _one_of("threefry2x32", "rbg", "unsafe_rbg"),
+        "The generator behind new random keys.",
     ),
     "jax_threefry_partitionable": Setting(
-        True, _boolean, "Which of two numberings random bits follow.", acts=False
+        True,
+        _boolean,
+        "Which of two numberings the bits of threefry2x32 follow.",
+        compiles=True,
     ),
     "jax_transfer_guard": Setting(
         None, _one_of(*_GUARDS), "Which transfers are noticed.", acts=False
@@ -283,7 +288,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         "", _text, "The older name of jax_platforms: set that instead.", acts=False
     ),
     "jax_random_seed_offset": Setting(
-        0, _integer, "What is added to every seed.", acts=False
+        0, _integer, "What is added to every seed.", compiles=True
     ),
     "jax_cpu_enable_async_dispatch": Setting(
         True, _boolean, "Whether CPU work runs while Python goes on.", acts=False

@@ -23,6 +23,7 @@ from tetrad._src.util.memo import Cache, memo
 
 __all__ = [
     "KEY",
+    "KEYS",
     "KeyDtype",
     "TypePromotionError",
     "bfloat16",
@@ -34,6 +35,7 @@ __all__ = [
     "float0",
     "iinfo",
     "is_key",
+    "key_dtype",
     "issubdtype",
     "itemsize_bits",
     "kind",
@@ -118,29 +120,51 @@ class prng_key(extended):
 
 
 class KeyDtype:
-    """The element type of typed random keys: 64 opaque bits.  The one instance: `KEY`."""
+    """The element type of typed random keys: opaque bits for one generator.
 
-    __slots__ = ()
+    There is one instance for each generator; see `KEYS`.
+    """
 
-    name: Final = "key<fry>"
-    itemsize: Final = 8
+    __slots__ = ("impl", "tag", "name", "words", "itemsize", "held")
+
     kind: Final = "K"
     type: Final = prng_key
 
-    def __new__(cls) -> KeyDtype:
-        known = globals().get("KEY")
-        return known if known is not None else object.__new__(cls)
+    def __init__(self, impl: str, tag: str, words: int) -> None:
+        self.impl = impl
+        self.tag = tag
+        self.name = f"key<{tag}>"
+        self.words = words
+        self.itemsize = 4 * words
+        # How NumPy and compiled code hold an element: they only move it.
+        self.held = np.dtype(np.uint64 if words == 2 else np.complex128)
 
     def __repr__(self) -> str:
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KeyDtype, ()
+        return key_dtype, (self.impl,)
+
+    def __copy__(self) -> KeyDtype:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> KeyDtype:
+        return self
 
 
-KEY: Final = KeyDtype()
+KEY: Final = KeyDtype("threefry2x32", "fry", 2)
+KEYS: Final = {
+    dtype.impl: dtype
+    for dtype in (KEY, KeyDtype("rbg", "rbg", 4), KeyDtype("unsafe_rbg", "urbg", 4))
+}
 
-Dtype: TypeAlias = Any  # a np.dtype or KEY
+
+def key_dtype(impl: str) -> KeyDtype:
+    """The element type of the keys of a generator."""
+    return KEYS[impl]
+
+
+Dtype: TypeAlias = Any  # a np.dtype or a KeyDtype
 
 
 def is_key(dtype: Dtype) -> bool:
@@ -367,11 +391,17 @@ _WIDEST: Final = {
 
 
 def _key_result(pairs: frozenset[Pair]) -> Pair:
-    if all(is_key(dtype) for dtype, _ in pairs):
-        return KEY, False
+    keys = {dtype for dtype, _ in pairs if is_key(dtype)}
+    if len(pairs) == len(keys) == 1:
+        return next(iter(keys)), False
+    if len(keys) > 1:
+        raise TypePromotionError(
+            "random keys of different generators do not combine, got"
+            f" {' and '.join(sorted(map(str, keys)))}"
+        )
     others = sorted({str(dtype) for dtype, _ in pairs if not is_key(dtype)})
     raise TypePromotionError(
-        f"random keys do not combine with other types, got {KEY} and "
+        f"random keys do not combine with other types, got {next(iter(keys))} and "
         f"{', '.join(others)}; random.key_data(key) gives the numbers behind a key"
     )
 

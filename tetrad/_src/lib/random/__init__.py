@@ -53,3 +53,4 @@ from tetrad._src.lib.random.uniform import uniform as uniform
 from tetrad._src.lib.random.vectors import ball as ball
 from tetrad._src.lib.random.vectors import multivariate_normal as multivariate_normal
 from tetrad._src.lib.random.vectors import orthogonal as orthogonal
+from tetrad._src.lib.random.keys import key_dtype as key_dtype

@@ -44,6 +44,7 @@ from tetrad._src.ops.keys import KeyOp
 from tetrad._src.ops.reduce import reduce_max, reduce_sum
 from tetrad._src.ops.views import broadcast_in_dim, reshape
 from tetrad._src.transforms.vmap import vmap_flat
+from tetrad._src.util.config import config, threefry_partitionable
 
 F32 = np.dtype(np.float32)
 
@@ -111,8 +112,10 @@ class RandomGamma(KeyOp):
     """
 
     log_space: bool
+    partitionable: bool = True
 
     accepts = "Kf"
+    hidden = ("partitionable",)
     consumes = (0,)
 
     def type(self, key: Aval, a: Aval) -> Aval:  # type: ignore[override]
@@ -139,18 +142,24 @@ class RandomGamma(KeyOp):
         aval = aval_of(a)
         wide = a if aval.dtype.itemsize > 2 else convert_element_type(a, F32)
         rest = aval.shape[aval_of(key).ndim :]
-        keys = reshape(random.random_split(key, rest), (aval.size,))
         flat = reshape(wide, (aval.size,))
-        (drawn,), _ = vmap_flat(
-            lambda key, a: [_draw(key, a, self.log_space)],
-            Axis(aval.size),
-            [keys, flat],
-            [0, 0],
-        )
+        with threefry_partitionable(self.partitionable):
+            keys = reshape(random.random_split(key, rest), (aval.size,))
+            (drawn,), _ = vmap_flat(
+                lambda key, a: [_draw(key, a, self.log_space)],
+                Axis(aval.size),
+                [keys, flat],
+                [0, 0],
+            )
         return convert_element_type(reshape(drawn, aval.shape), aval.dtype)
 
 
 random_gamma_p = RandomGamma
+
+
+def random_gamma(key: Any, a: Any, log_space: bool) -> Any:
+    """Gamma draws, one for each element of `a`."""
+    return RandomGamma(log_space, config.jax_threefry_partitionable)(key, a)
 
 
 def gamma(
@@ -208,11 +217,11 @@ def _gamma_of(
 def _gamma(
     typed: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool
 ) -> Any:
-    return RandomGamma(log_space)(typed, spread_out(a, shape, dtype))
+    return random_gamma(typed, spread_out(a, shape, dtype), log_space)
 
 
 def _log_gamma(typed: Any, a: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return RandomGamma(True)(typed, spread_out(a, shape, dtype))
+    return random_gamma(typed, spread_out(a, shape, dtype), True)
 
 
 # ------------------------------------------------------------- what is made of gammas
@@ -391,7 +400,7 @@ def _t(typed: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     keys = random.random_split(typed, (2,))
     normal = standard_normal(pick(keys, 0), shape, dtype)
     half = ops.mul(spread_out(df, shape, dtype), 0.5)
-    drawn = RandomGamma(False)(pick(keys, 1), half)
+    drawn = random_gamma(pick(keys, 1), half, False)
     return ops.mul(normal, ops.sqrt(ops.div(half, drawn)))
 
 
@@ -426,5 +435,5 @@ def spread_by_power(typed: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> A
     """±G^(1/p) with G gamma of concentration 1/p."""
     keys = random.random_split(typed, (2,))
     inverse = ops.div(dtype.type(1), convert_element_type(p, dtype))
-    drawn = RandomGamma(False)(pick(keys, 0), spread_out(inverse, shape, dtype))
+    drawn = random_gamma(pick(keys, 0), spread_out(inverse, shape, dtype), False)
     return ops.mul(signs(pick(keys, 1), shape, dtype), ops.pow(drawn, inverse))

@@ -14,6 +14,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.lib.compiled import compiled
+from tetrad._src.lib.random.arguments import pick
 from tetrad._src.numpy import convert
 from tetrad._src.numpy.axes import shape_argument
 from tetrad._src.ops import random
@@ -21,70 +22,129 @@ from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import config
 
-IMPLEMENTATION = "threefry2x32"
+_NAMES = {
+    name: dtype.impl
+    for dtype in dtypes.KEYS.values()
+    for name in (dtype.impl, dtype.tag)
+}
 _RAW_KEY = Aval((2,), np.dtype(np.uint32))
 Key = Any
 
 
-def key(seed: int | Value, *, impl: str | None = None) -> Any:
+def key(seed: int | Value, *, impl: Any = None, dtype: Any = None) -> Any:
     """A random key, made from an integer seed.
 
-    Seeds that fit 32 bits give JAX's keys; larger ones use all their 64 bits.
+    Seeds that fit 32 bits give JAX's keys; larger ones use all their 64 bits. `impl`
+    names the generator, "threefry2x32", "rbg" or "unsafe_rbg"; its default is the
+    setting `jax_default_prng_impl`. `dtype`, a dtype of keys, says the same.
 
     >>> import tetrad as jax
     >>> jax.random.key(0).shape
     ()
     """
-    _check_impl(impl)
-    return random.random_seed(_check_seed(seed, "key"))
+    impl = _generator(impl, dtype, "key")
+    return random.random_seed(_check_seed(seed, "key"), impl)
 
 
-def PRNGKey(seed: int | Value, *, impl: str | None = None) -> Any:
-    """A random key as a raw array of two 32-bit words; see `key`."""
-    _check_impl(impl)
-    typed = random.random_seed(_check_seed(seed, "PRNGKey"))
+def PRNGKey(seed: int | Value, *, impl: Any = None) -> Any:
+    """A random key as a raw array of 32-bit words; see `key`."""
+    impl = _generator(impl, None, "PRNGKey")
+    typed = random.random_seed(_check_seed(seed, "PRNGKey"), impl)
     return like(typed, not config.jax_enable_custom_prng)
 
 
-def _check_impl(impl: str | None) -> None:
-    if impl not in (None, IMPLEMENTATION, "fry"):
-        raise NotImplementedError(
-            f"random keys of the kind {impl!r} do not exist here; the one generator is"
-            f" {IMPLEMENTATION!r}, JAX's default"
+def key_dtype(impl: Any = None) -> Any:
+    """The dtype of the keys of a generator; see `key`.
+
+    >>> import tetrad as jax
+    >>> jax.random.key_dtype("rbg")
+    key<rbg>
+    """
+    return dtypes.KEYS[_generator(impl, None, "key_dtype")]
+
+
+def _generator(impl: Any, dtype: Any, name: str) -> str:
+    """The name of the generator that is meant."""
+    if dtype is not None:
+        if impl is not None:
+            raise ValueError(
+                f"jax.random.{name}: Cannot specify both `impl` and `dtype`; they say the"
+                " same"
+            )
+        if not dtypes.is_key(dtype):
+            raise TypeError(
+                f"jax.random.{name}: dtype must be one of keys, as random.key_dtype gives,"
+                f" got {dtype!r}"
+            )
+        impl = dtype
+    if impl is None:
+        return str(config.jax_default_prng_impl)
+    if dtypes.is_key(impl):
+        return str(impl.impl)
+    found = _NAMES.get(impl) if isinstance(impl, str) else None
+    if found is None:
+        names = ", ".join(map(repr, dtypes.KEYS))
+        kind = TypeError if not isinstance(impl, str) else ValueError
+        raise kind(
+            f"jax.random.{name}: unrecognized PRNG implementation {impl!r}; there are"
+            f" {names}"
         )
+    return found
 
 
 def _check_seed(seed: Any, name: str) -> Any:
     aval = aval_of(seed)
+    if aval.kind == "K":
+        raise TypeError(
+            f"jax.random.{name} accepts a scalar seed, got {aval.long_name()}; for a new"
+            " key from a key use jax.random.split or fold_in"
+        )
     if aval.ndim:
         raise TypeError(
-            f"jax.random.{name} takes one integer seed, got {aval.long_name()}; use"
-            f" jax.vmap(jax.random.{name}) for several keys"
+            f"jax.random.{name} accepts a scalar seed, an integer, got"
+            f" {aval.long_name()}; use jax.vmap(jax.random.{name}) for several keys"
         )
     if aval.kind not in "iu" or isinstance(seed, bool):
         raise TypeError(
-            f"jax.random.{name}: the seed must be an integer, got {seed!r}"
+            f"jax.random.{name}: the PRNG key seed must be an integer, got {seed!r}"
             f" ({aval.dtype.name})"
         )
-    return seed
+    offset = config.jax_random_seed_offset
+    if not offset:
+        return seed
+    return int(seed) + offset if isinstance(seed, (int, np.integer)) else seed + offset
 
 
 def key_data(keys: Key) -> Any:
-    """The 32-bit words of keys: shape `(*keys.shape, 2)`."""
+    """The 32-bit words of keys: shape `(*keys.shape, 2)`.
+
+    Keys of the generators "rbg" and "unsafe_rbg" have four words.
+    """
     typed, raw = any_keys(keys, "key_data")
     return keys if raw else random.random_unwrap(typed)
 
 
-def wrap_key_data(words: Any, *, impl: str | None = None) -> Any:
-    """Typed keys with the given words, an array of uint32 of shape `(…, 2)`."""
-    _check_impl(impl)
-    return random.random_wrap(convert.operand(words, "random.wrap_key_data"))
+def wrap_key_data(words: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Typed keys with the given words, an array of uint32 of shape `(…, 2)`.
+
+    `impl` and `dtype` are those of `key`; "rbg" and "unsafe_rbg" take four words.
+    TypeError for other shapes and dtypes.
+    """
+    impl = _generator(impl, dtype, "wrap_key_data")
+    words = convert.operand(words, "random.wrap_key_data")
+    aval, count = aval_of(words), dtypes.KEYS[impl].words
+    if aval.dtype != np.uint32 or aval.shape[-1:] != (count,):
+        raise TypeError(
+            f"jax.random.wrap_key_data: {impl} keys are made of uint32 words along a last"
+            f" axis of extent {count}, got {aval.long_name()}"
+        )
+    return random.random_wrap(words, impl)
 
 
 def key_impl(keys: Key) -> str:
-    """The name of the generator of a key: 'fry' for Threefry."""
-    any_keys(keys, "key_impl")
-    return "fry"
+    """The name of the generator of a key, for `impl` of `key`: "threefry2x32"."""
+    typed, _ = any_keys(keys, "key_impl")
+    return str(typed.aval.dtype.impl)
 
 
 def clone(keys: Key) -> Any:
@@ -101,9 +161,10 @@ def any_keys(keys: Any, name: str) -> tuple[Any, bool]:
         aval = keys.aval
         if dtypes.is_key(aval.dtype):
             return keys, False
-        if aval.dtype == np.uint32 and aval.ndim and aval.shape[-1] == 2:
+        impl = config.jax_default_prng_impl
+        if aval.dtype == np.uint32 and aval.shape[-1:] == (dtypes.KEYS[impl].words,):
             _notice_raw(name)
-            return random.random_wrap(keys), not config.jax_enable_custom_prng
+            return random.random_wrap(keys, impl), not config.jax_enable_custom_prng
         got = aval.long_name()
     else:
         got = f"{keys!r} of type {type(keys).__name__}"
@@ -144,6 +205,7 @@ def sampling_key(key: Any, name: str) -> Any:
         isinstance(key, Value)
         and key.aval is _RAW_KEY
         and config.jax_legacy_prng_key == "allow"
+        and config.jax_default_prng_impl == "threefry2x32"
     ):
         return key
     return one_key(key, name)[0]
@@ -156,11 +218,15 @@ def typed_inside(key: Any) -> Any:
 
 def children(key: Any, count: int) -> list[Any]:
     """The keys into which a single typed key is split, each as a scalar."""
+    dtype = aval_of(key).dtype
+    if dtype is not dtypes.KEY or not config.jax_threefry_partitionable:
+        keys = random.random_split(key, (count,))
+        return [pick(keys, i) for i in range(count)]
     words = random.KeyWords()(key)
-    keys = [
+    pairs = [
         random.Threefry2x32()(*words, np.uint32(0), np.uint32(i)) for i in range(count)
     ]
-    return [random.KeyOfWords()(*pair) for pair in keys]
+    return [random.KeyOfWords()(*pair) for pair in pairs]
 
 
 def like(typed: Any, raw: bool) -> Any:
@@ -181,10 +247,11 @@ def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
         and key.aval is _RAW_KEY
         and config.jax_legacy_prng_key == "allow"
         and not config.jax_enable_custom_prng
+        and config.jax_default_prng_impl == "threefry2x32"
     ):
         return _split_raw(key, shape=shape)
     typed, raw = one_key(key, "split")
-    return _split(typed, shape=shape) if not raw else _split_raw(key, shape=shape)
+    return like(_split(typed, shape=shape), raw)
 
 
 @compiled
