@@ -278,7 +278,7 @@ ARGUMENTS = {
     "weibull_min": (1.0, 2.0),
 }
 NO_SAMPLERS = {
-    "PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split",
+    "PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
     "wrap_key_data",
 }  # fmt: skip
 SAMPLERS = sorted(
