@@ -496,7 +496,9 @@ def _dynamic_slice(x: Value, entries: Sequence[Any]) -> Any:
         else:
             starts.append(e.at if type(e) is Static else from_zero(e, n))
             sizes.append(1)
-    if tuple(sizes) != x.shape:
+    # An index that is not known stays in the program, where checks look at it.
+    known = all([type(e) is Span or type(e) is Static for e in entries])
+    if tuple(sizes) != x.shape or not known:
         x = lax.DynamicSlice(tuple(sizes))(x, *starts)
     backwards = [i for i, e in enumerate(entries) if type(e) is Span and e.step < 0]
     x = lax.rev(x, backwards)
