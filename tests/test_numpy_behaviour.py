@@ -221,3 +221,11 @@ def test_every_function_has_an_example_that_runs(function):
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     runner.run(example)
     assert runner.summarize(verbose=False).failed == 0
+
+
+def test_empty_slices_beside_integers_can_be_read_again_and_again():
+    x = jnp.arange(12).reshape(3, 4)
+    for index in ((0, slice(1, 1)), (slice(2, 1), -1), (1, slice(4, None))):
+        for _ in range(3):  # seen, planned, and by plan
+            assert x[index].shape == (0,)
+            np.testing.assert_array_equal(x.at[index].set(7), x)

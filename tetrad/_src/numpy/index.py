@@ -510,7 +510,11 @@ def _static_slice(x: Value, entries: Sequence[Any]) -> Any:
     """Where an index is not known, another span is empty: any element will do."""
     starts, limits, steps, backwards = [], [], [], []
     for axis, e in enumerate(entries):
-        low = e.low if type(e) is Span else e.at if type(e) is Static else 0
+        if type(e) is Span:
+            low = e.low
+        else:
+            # An argument of the program, where a start is one, is not known either.
+            low = e.at if type(e) is Static and type(e.at) is int else 0
         extent = e.extent if type(e) is Span else 1
         starts.append(low)
         limits.append(low + extent)
