@@ -26,7 +26,9 @@ def repeated_keys(request):
     import tetrad as jax
 
     name = request.module.__name__
-    mode = "off" if "random" in name else "error" if "examples" in name else "warn"
+    mode = "error" if "examples" in name else "warn"
+    if "random" in name or name in ("test_programs", "test_hlo_rules"):
+        mode = "off"
     if mode == "warn":
         yield
         return

@@ -244,10 +244,23 @@ class KeyReuseError(JAXTypeError):
 
 
 class KeyReuseWarning(UserWarning):
-    """A random key was used twice: see `KeyReuseError`, which `key_check("error")` makes
-    of it.
+    """A random key was used twice: a `KeyReuseError` where it shall not stop the program.
 
-    It comes once for each place in the source.
+    **Why.** A key determines the numbers that are drawn with it.  It is warned of once
+    for each place in the source; `jax.key_check("error")` makes an error of it.
+
+    **Fails.**
+
+        key = jax.random.key(0)
+        a = jax.random.normal(key, (3,))
+        b = jax.random.uniform(key, (3,))       # depends on a
+
+    **Works.** Split the key, once for each draw; where the same numbers are wanted, say
+    so:
+
+        key, subkey = jax.random.split(jax.random.key(0))
+        a = jax.random.normal(subkey, (3,))
+        b = jax.random.normal(jax.random.clone(subkey), (3,))
     """
 
     __module__ = _PUBLIC_MODULE
