@@ -87,6 +87,7 @@ CASES = [
     case("bernoulli", 0.3, N),
     case("bernoulli", 0.3, N, mode="high"),
     case("gumbel", N, mode="high"),
+    case("gumbel", N, mode="highest"),
     case("truncated_normal", -1.0, 2.0, N),
     case("truncated_normal", 2.0, 3.0, N),
     *[case(name, a, N) for name in ("gamma", "loggamma", "chisquare", "t")

@@ -31,6 +31,9 @@ from tetrad._src.lib.random.uniform import (
 from tetrad._src.lib.random.arguments import pick
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import random
+from tetrad._src.ops import shape as shape_ops
+from tetrad._src.ops.bitcast import bitcast_convert_type
+from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.reduce import reduce_sum
 from tetrad._src.util import dtypes
 
@@ -60,6 +63,8 @@ def _gumbel(typed: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
 
 def gumbels(typed: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
     info = dtypes.finfo(dtype)
+    if mode == "highest" and dtype == np.float32:
+        return _finest_gumbels(typed, shape)
     if mode == "low":
         u = _between(typed, shape, dtype, info.tiny)
         return ops.neg(ops.log(ops.neg(ops.log(u))))
@@ -69,6 +74,34 @@ def gumbels(typed: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
     finer = ops.add(finer, dtype.type(info.tiny))
     u = ops.select_n(ops.ge(high, dtype.type(0.5)), finer, high)
     return ops.neg(ops.log(ops.neg(ops.log1p(ops.neg(u)))))
+
+
+def _finest_gumbels(typed: Any, shape: tuple[int, ...]) -> Any:
+    """From all bits of 64-bit uniform numbers U, or of 1 - U where that is smaller."""
+    both = random.random_bits(typed, 32, (2, *shape))
+    high, low = pick(both, 0), pick(both, 1)
+    small = ops.lt(high, np.uint32(1 << 31))
+    carry = convert_element_type(ops.eq(low, np.uint32(0)), np.dtype(np.uint32))
+    negative = ops.add(ops.bitwise_not(high), carry)
+    high = ops.select_n(small, negative, high)
+    low = ops.select_n(small, ops.neg(low), low)
+    # The first 24 bits from the first one that is set.
+    zeros, more = ops.clz(high), ops.clz(low)
+    empty = ops.eq(zeros, np.uint32(32))
+    rest = ops.shift_right_logical(low, ops.sub(shape_ops.full_like(zeros, 32), zeros))
+    rest = ops.select_n(empty, rest, ops.shift_left(low, more))
+    words = ops.bitwise_or(ops.shift_left(high, zeros), rest)
+    fraction = ops.bitwise_and(
+        ops.shift_right_logical(words, np.uint32(8)), np.uint32(0x7FFFFF)
+    )
+    zeros = ops.select_n(empty, zeros, ops.add(more, np.uint32(32)))
+    exponent = ops.shift_left(
+        ops.sub(shape_ops.full_like(zeros, 126), zeros), np.uint32(23)
+    )
+    p = bitcast_convert_type(ops.bitwise_or(exponent, fraction), np.dtype(np.float32))
+    left = ops.neg(ops.log(ops.neg(ops.log(p))))
+    right = ops.neg(ops.log(ops.neg(ops.log1p(ops.neg(p)))))
+    return ops.select_n(small, left, right)
 
 
 @compiled
@@ -191,14 +224,14 @@ def gumbel(
     """Standard Gumbel numbers: density e^(-x - e⁻ˣ).
 
     The mode "low" (the default) makes each of one uniform number, so that in float32
-    none is above 16; "high" takes the bits of two.
+    none is above 16; "high" takes the bits of two, and "highest" all 64 of them.
 
     >>> import tetrad as jax
     >>> jax.random.gumbel(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
     no_sharding(out_sharding, "gumbel")
-    check_mode(mode, "gumbel")
+    check_mode(mode, "gumbel", "highest")
     dtype = float_dtype(dtype, "gumbel")
     typed, _ = one_key(key, "gumbel")
     return _gumbel(

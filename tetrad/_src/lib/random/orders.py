@@ -51,7 +51,7 @@ def categorical(
     1
     """
     no_sharding(out_sharding, "categorical")
-    check_mode(mode, "categorical")
+    check_mode(mode, "categorical", "highest")
     typed, _ = one_key(key, "categorical")
     logits = convert.operand(logits, "random.categorical", "logits")
     aval = aval_of(logits)
@@ -174,7 +174,7 @@ def choice(
     [0, 1, 2]
     """
     typed, _ = one_key(key, "choice")
-    check_mode(mode, "choice")
+    check_mode(mode, "choice", "highest")
     if not isinstance(shape, Sequence):
         raise TypeError(
             f"jax.random.choice: shape must be a tuple, got {shape!r}; for {shape}"

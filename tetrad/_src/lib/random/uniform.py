@@ -350,10 +350,13 @@ def two_units(typed: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]
     return pick(both, 0), pick(both, 1)
 
 
-def check_mode(mode: str | None, name: str) -> None:
-    if mode not in ("low", "high", None):
+def check_mode(mode: str | None, name: str, *more: str) -> None:
+    """Raises unless `mode` is None or one of those that there are."""
+    known = ("low", "high", *more)
+    if mode is not None and mode not in known:
         raise ValueError(
-            f"jax.random.{name}: mode must be 'low' or 'high', got {mode!r}"
+            f"jax.random.{name}: mode must be {' or '.join(map(repr, known))}, got"
+            f" {mode!r}"
         )
 
 
