@@ -142,7 +142,9 @@ def make(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return [result] if single else result
 
     jaxpr, consts = stage(listed, [aval_of(a) for a in args])
-    return NEVER if consts else Plan(jaxpr, single)
+    # What is a number while staged is an array for the user: no plan makes that.
+    constant = any([type(atom) is Literal for atom in jaxpr.outs])
+    return NEVER if consts or constant else Plan(jaxpr, single)
 
 
 def planned(arrays: int = 1) -> Callable[[F], F]:
