@@ -142,9 +142,10 @@ def make(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return [result] if single else result
 
     jaxpr, consts = stage(listed, [aval_of(a) for a in args])
-    # What is a number while staged is an array for the user: no plan makes that.
-    constant = any([type(atom) is Literal for atom in jaxpr.outs])
-    return NEVER if consts or constant else Plan(jaxpr, single)
+    # A result that is a number, or an argument that is one, no plan makes an array.
+    numbers = {v for v, a in zip(jaxpr.ins, args) if not isinstance(a, Value)}
+    plain = any([type(a) is Literal or a in numbers for a in jaxpr.outs])
+    return NEVER if consts or plain else Plan(jaxpr, single)
 
 
 def planned(arrays: int = 1) -> Callable[[F], F]:
