@@ -10,9 +10,9 @@ Callbacks happen on the thread that started the program, where the user's code r
 its settings and thread-local state. Mostly the program itself runs there, too. After
 turns of its loops and after long steps it has Python look, now and then, whether Ctrl-C
 was pressed. Only if it has kernels with loops inside of them, which Python cannot
-interrupt, it runs on another thread (`_Worker`), and has the first one make its calls. The thread of the
-stream is never held up: a callback may use arrays, wait for them, and start other
-programs.
+interrupt, it runs on another thread (`_Worker`), and has the first one make its calls.
+The thread of the stream is never held up: a callback may use arrays, wait for them, and
+start other programs.
 
 An exception, of a callback or Ctrl-C, stops the program through its flag and goes on in
 the thread that started it. Nobody gets to see the results then.
