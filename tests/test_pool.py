@@ -480,7 +480,8 @@ os._exit(0)
         script, TETRAD_NUM_THREADS="3", OPENBLAS_NUM_THREADS="1"
     ).splitlines()
     assert lines.count("True False") == 1
-    assert lines.count("False True") == len(lines) - 1 == 3
+    # A thread that compiled may be about to end.
+    assert lines.count("False True") == len(lines) - 1 in (3, 4)
 
 
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(0)"])

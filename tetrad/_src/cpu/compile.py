@@ -72,6 +72,7 @@ from tetrad._src.util.memo import Cache
 CHECKED = os.environ.get("TETRAD_CHECK", "") not in ("", "0")
 COPY_NS = 0.04  # a byte
 COPY_CHUNK = 1 << 18
+GROUP = 20_000  # characters of kernels that are worth a thread of their own
 
 TEMPLATES = {
     FLAT: write_map,
@@ -459,9 +460,30 @@ def _compile_missing(keys: Sequence[Any]) -> int:
         made += 1
     if not wanted:
         return made
-    names = [f"k{number}" for number in range(len(wanted))]
-    text = module([(name, write(loops)) for name, loops in zip(names, wanted)])
-    code = engine.assemble(text, names)
-    for name, loops in zip(names, wanted):
-        _code[loops] = (code.symbols[name], code)
+    groups = _groups([(loops, write(loops)) for loops in wanted])
+    modules = []
+    for group in groups:
+        names = [f"k{number}" for number in range(len(group))]
+        text = module([(name, writer) for name, (_, writer) in zip(names, group)])
+        modules.append((text, names))
+    codes = engine.assemble_all(modules)
+    for group, (_, names), code in zip(groups, modules, codes):
+        for name, (loops, _) in zip(names, group):
+            _code[loops] = (code.symbols[name], code)
     return made + len(wanted)
+
+
+Written = tuple[Loops, Writer]
+
+
+def _groups(kernels: Sequence[Written]) -> list[list[Written]]:
+    """Kernels for one module each, of about the same length, one for each processor."""
+    sizes = [sum(map(len, writer.lines)) for _, writer in kernels]
+    count = min(engine.processors(), 1 + sum(sizes) // GROUP, len(kernels))
+    groups: list[list[Written]] = [[] for _ in range(count)]
+    totals = [0] * count
+    for number in sorted(range(len(kernels)), key=lambda n: -sizes[n]):
+        least = totals.index(min(totals))
+        groups[least].append(kernels[number])
+        totals[least] += sizes[number]
+    return groups

@@ -14,6 +14,7 @@ import ctypes
 import functools
 import hashlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -33,6 +34,7 @@ CompileError = native_llvm.CompileError
 LoadError = native_elf.LoadError
 
 MEMORY_LIMIT = 256 << 20
+SHORT = 16_000  # characters that LLVM compiles in a few hundredths of a second
 OWN_LOADER = sys.platform == "linux" and native_host.machine() == "x86_64"
 
 
@@ -83,7 +85,7 @@ compiles: list[CompileRecord] = []
 _lock = threading.Lock()
 _cache: OrderedDict[bytes, Code] = OrderedDict()
 _cache_bytes = 0
-_in_work: dict[bytes, threading.Lock] = {}
+_in_work: dict[bytes, _Work] = {}
 _symbols: dict[str, int] = {}
 _resolvers: dict[str, Callable[[str], int | None]] = {}
 
@@ -97,18 +99,10 @@ def assemble(
     is the level of code generation, 0 to 3. `passes` runs a light mid-level pipeline,
     for large hand-written modules. Safe to call from several threads.
     """
-    key = _digest(text, opt, passes)
-    code = _remembered(key)
-    if code is None:
-        with _lock:
-            work = _in_work.setdefault(key, threading.Lock())
-        with work:
-            code = _remembered(key)
-            if code is None:
-                code = _produce(text, tuple(names), key, opt, passes)
-                _remember(key, code)
-        with _lock:
-            _in_work.pop(key, None)
+    code = None
+    while code is None:
+        apart = len(text) > SHORT and _is_main()
+        code = _begin(text, names, opt, passes, apart).wait()
     for name in names:
         if name not in code.symbols:
             raise CompileError(
@@ -116,6 +110,126 @@ def assemble(
                 f"it defines {', '.join(code.symbols) or 'none'}"
             )
     return code
+
+
+def assemble_all(modules: Sequence[tuple[str, Sequence[str]]]) -> list[Code]:
+    """Compile several modules, on as many threads as there are modules."""
+    if len(modules) == 1:
+        return [assemble(*modules[0])]
+    for text, names in modules:
+        _begin(text, names, 2, False, True)
+    return [assemble(*module) for module in modules]
+
+
+class _Work:
+    """One module that is being compiled, by this thread or another one.
+
+    LLVM cannot be stopped, and Python raises nothing while a thread is inside of it. So
+    the main thread has another one compile what may take long, and waits: then Ctrl-C
+    ends the wait. The code is there when somebody asks for it again.
+    """
+
+    __slots__ = ("code", "done", "error", "thread")
+
+    def __init__(self) -> None:
+        self.code: Code | None = None
+        self.error: BaseException | None = None
+        self.done = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def wait(self) -> Code | None:
+        """The code; None if Ctrl-C stopped another thread that compiled it."""
+        self.done.wait()
+        if self.thread is not None:
+            self.thread.join()
+        if isinstance(self.error, KeyboardInterrupt) and not _is_main():
+            return None
+        if self.error is not None:
+            raise self.error.with_traceback(None)
+        return self.code
+
+    def start(self, arguments: tuple[Any, ...]) -> bool:
+        """Compiles on a thread of its own; no if the system refuses one."""
+        thread = threading.Thread(
+            target=_without_signals, args=(self, arguments), daemon=True
+        )
+        self.thread = thread
+        try:
+            thread.start()
+        except RuntimeError:
+            self.thread = None
+            return False
+        return True
+
+    def end(self, key: bytes, error: BaseException | None) -> None:
+        """Lets those go on who wait."""
+        self.error = error
+        with _lock:
+            if _in_work.get(key) is self:
+                del _in_work[key]
+        self.done.set()
+
+    def run(
+        self,
+        text: str,
+        names: tuple[str, ...],
+        key: bytes,
+        opt: int,
+        passes: bool,
+        stored: bytes | None,
+    ) -> None:
+        problem: BaseException | None = None
+        try:
+            self.code = _produce(text, names, key, opt, passes, stored)
+            _remember(key, self.code)
+        except BaseException as error:
+            problem = error
+        finally:
+            self.end(key, problem)
+
+
+def _without_signals(work: _Work, arguments: tuple[Any, ...]) -> None:
+    """What a thread of its own does; signals are for the main thread."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    work.run(*arguments)
+
+
+def _begin(
+    text: str, names: Sequence[str], opt: int, passes: bool, apart: bool
+) -> _Work:
+    """Compiles a module unless it is known or in work; `apart`: on another thread."""
+    key = _digest(text, opt, passes)
+    own = _Work()
+    try:
+        code = _remembered(key)
+        if code is not None:
+            own.code = code
+            own.done.set()
+            return own
+        with _lock:
+            work = _in_work.setdefault(key, own)
+        if work is own:
+            stored = _stored(key)
+            arguments = (text, tuple(names), key, opt, passes, stored)
+            if not (apart and stored is None and own.start(arguments)):
+                own.run(*arguments)
+        return work
+    except BaseException as error:  # Ctrl-C: nobody may wait for this for ever
+        if own.thread is None:
+            own.end(key, error)
+        raise
+
+
+def processors() -> int:
+    """How many threads this process may have at work."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def code_bytes() -> int:
@@ -224,24 +338,36 @@ def _remember(key: bytes, code: Code) -> None:
 
 
 def _produce(
-    text: str, names: tuple[str, ...], key: bytes, opt: int, passes: bool
+    text: str,
+    names: tuple[str, ...],
+    key: bytes,
+    opt: int,
+    passes: bool,
+    stored: bytes | None,
 ) -> Code:
+    """Loads the object, which is compiled and written to disk unless it is `stored`."""
     start = time.perf_counter()
-    identity = native_host.identity()
-    disk_key = None
-    data = None
-    if identity is not None:
-        disk_key = native_cache.disk_key(key, identity)
-        data = native_cache.read(disk_key)
-    from_disk = data is not None
+    data = stored
     if data is None:
         data = native_llvm.compile_object(text, opt=opt, passes=passes)
+        disk_key = _disk_key(key)
         if disk_key is not None:
             native_cache.write(disk_key, data)
     code = _load(data, names)
     milliseconds = (time.perf_counter() - start) * 1e3
-    compiles.append(CompileRecord(names, milliseconds, from_disk))
+    compiles.append(CompileRecord(names, milliseconds, stored is not None))
     return code
+
+
+def _disk_key(key: bytes) -> bytes | None:
+    identity = native_host.identity()
+    return None if identity is None else native_cache.disk_key(key, identity)
+
+
+def _stored(key: bytes) -> bytes | None:
+    """The object on disk, if it is there."""
+    disk_key = _disk_key(key)
+    return None if disk_key is None else native_cache.read(disk_key)
 
 
 def _load(data: bytes, names: tuple[str, ...]) -> Code:

@@ -14,6 +14,7 @@ import functools
 import importlib
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tetrad._src.cpu import native_host
@@ -43,6 +44,7 @@ class Target(NamedTuple):
 _setup_lock = threading.Lock()
 _target: Target | None = None
 _local = threading.local()
+_idle_machines: dict[int, list[Any]] = {}
 
 
 def binding() -> Any:
@@ -121,10 +123,29 @@ def target_machine(opt: int) -> Any:
     return machine
 
 
+@contextlib.contextmanager
+def _borrowed_machine(opt: int) -> Iterator[Any]:
+    """A target machine that no other thread uses meanwhile."""
+    goal = target()
+    idle = _idle_machines.setdefault(opt, [])
+    try:
+        machine = idle.pop()
+    except IndexError:
+        machine = _make_machine(goal.description, goal.cpu, goal.features, opt)
+    try:
+        yield machine
+    finally:
+        idle.append(machine)
+
+
 def compile_object(text: str, *, opt: int = 2, passes: bool = False) -> bytes:
     """Compile module text without a target header to an object file."""
+    with _borrowed_machine(opt) as machine:
+        return _compile_with(machine, text, passes)
+
+
+def _compile_with(machine: Any, text: str, passes: bool) -> bytes:
     full = target().header + text
-    machine = target_machine(opt)
     raw = None if passes else _raw_entry_points()
     if raw is not None:
         return raw.compile(full, machine)
