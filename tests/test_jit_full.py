@@ -394,6 +394,7 @@ def test_compilations_tell_why():
         return x - lr * jnp.cos(x) / 17
 
     f = jax.jit(step)
+    (X + 0).block_until_ready()  # and whatever else is pending
     with jax.see.compiles() as seen:
         f(X, 0.1).block_until_ready()
         f(X, jnp.float32(0.1)).block_until_ready()
