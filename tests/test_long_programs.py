@@ -356,16 +356,63 @@ for endless_one in (endless, in_lanes, of_products, of_branches, nested):
 print("healthy")
 """
 
-EAGER = """
-after(0.2)
-y = other
-try:
-    while True:
-        y = jnp.sin(y) * 2
-except KeyboardInterrupt:
-    pass
+# Ctrl-C after so many calls of Python functions and returns from them, so that it strikes
+# at every place of recording, submitting and launching.
+EVERYWHERE = """
+import itertools
+
+def strike(number, run):
+    seen = itertools.count()
+
+    def look(frame, event, argument):
+        if event == "call" and next(seen) == number:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(look)
+    try:
+        run()
+        return False
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+
+kept = {}
+
+def eager():
+    y = kept["y"]
+    for _ in range(2):
+        kept["y"] = y = jnp.sin(y) * 2
+        float(y[0])
+
+step = jax.jit(lambda y: (jnp.sin(y) * 2 + y[::-1], y.at[3].set(1.0)))
+large = jnp.ones(1 << 18).block_until_ready()
+
+def jitted():
+    kept["y"] = step(kept["y"])[1]
+    kept["z"] = step(large)
+    jax.block_until_ready(kept)
+
+def traced():
+    shift = next(shifts)
+    f = lambda x: jnp.sum(jax.vmap(lambda s: s * jnp.sin(s) + shift)(x))
+    jax.jit(jax.grad(f))(kept["y"])
+
+shifts = iter(range(1, 1 << 20))
+from tetrad._src.core import bind
+base = bind.STATE.trace
+for run, stride in ((eager, 1), (jitted, 1), (traced, 17)):
+    kept = {"y": (other + 0).block_until_ready()}
+    run()
+    number = 0
+    while strike(number, run):
+        number += stride
+        assert bind.STATE.trace is base, number
+        assert np.isfinite(np.asarray(kept["y"])).all(), number
+        assert float(other[999]) == 1998.0, number
+    assert number > 100, number
 healthy()
-assert np.isfinite(np.asarray(y)).all()
 print("healthy")
 """
 
@@ -389,5 +436,5 @@ def test_interrupt_of_loops():
     assert run_interrupted(LOOPS)[:1] == ["healthy"]
 
 
-def test_interrupt_of_an_eager_loop():
-    assert run_interrupted(EAGER)[:1] == ["healthy"]
+def test_interrupts_at_every_place():
+    assert run_interrupted(EVERYWHERE)[:1] == ["healthy"]

@@ -98,8 +98,10 @@ class TracedFunction:
         flat = FlatFunction(call.function(), call.key.in_tree, self.what)
         jaxpr, consts = stage(flat, call.key.avals, name_of(self._fun))
         check_forward(jaxpr)
-        with at(base_trace()):
-            held = tuple([as_value(c, self.what) for c in consts])
+        held = tuple(consts)
+        if not all([isinstance(c, Value) for c in consts]):
+            with at(base_trace()):
+                held = tuple([as_value(c, self.what) for c in consts])
         op = self._operation(jaxpr, len(held), call)
         return Entry(op, held, flat.out_tree, keys.check(jaxpr))
 

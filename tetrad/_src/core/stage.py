@@ -149,9 +149,13 @@ def stage(
     trace = Stage(STATE.trace)
     ins = [Var(a) for a in avals]
     origin = where()
-    with trace:
+    outside = STATE.trace
+    try:  # not `with`: Ctrl-C may strike before a method like __exit__ acts
+        STATE.trace = trace
         outs = fun(*[trace.tracer(v, origin) for v in ins])
         closed = trace.close(ins, outs, name)
+    finally:
+        STATE.trace = outside
     if config.jax_check_tracer_leaks:
         del outs
         check_leaks(trace)

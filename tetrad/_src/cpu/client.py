@@ -23,6 +23,7 @@ from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
 from tetrad._src.cpu.pool import native
 from tetrad._src.cpu.runs import Run, Runs
 from tetrad._src.runtime import host as calls
+from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import dtypes
@@ -281,7 +282,12 @@ class CpuBackend:
         if inline:
             program.fields.pack_into(image.values, 0, *pointers, *scalars)
             image.header[_STATUS] = 0
-            runner.run_inline(image.address)
+            execution.launched = True
+            try:
+                runner.run_inline(image.address)
+            except KeyboardInterrupt as stop:  # raised when the program had run
+                stop.results = outs  # type: ignore[attr-defined]
+                raise
             return outs
         block, address, offset = image.instance()
         program.fields.pack_into(block, offset, *pointers, *scalars)
@@ -289,14 +295,21 @@ class CpuBackend:
         flag = address + 8 * JOB_WORDS if image.loops else 0
         line = lines[0] if lines else None
         run = Run(address, flag, reads, line, (block, image, program))
-        ticket = runner.submit(address)
-        for buffer in (*buffers, *outs):
-            buffer.ticket = ticket
-        for buffer in outs:
-            buffer.made = ticket
-        if arena is not None:
-            arena.ticket = ticket
-        runs.note(run, ticket, done)
+        last = runner.last
+        execution.launched = True
+        try:
+            ticket = runner.submit(address)
+            runs.note(run, ticket, done)
+            _touch(ticket, buffers, outs, arena)
+        except BaseException as stop:  # Ctrl-C: it may have got onto the stream
+            if runner.last > last:
+                runs.note(run, runner.last, done)
+                _touch(runner.last, buffers, outs, arena)
+                if flag:  # it may never end, so nobody will have its results
+                    run.stop()
+                else:
+                    stop.results = outs  # type: ignore[attr-defined]
+            raise
         return outs
 
     def _settle(
@@ -309,6 +322,22 @@ class CpuBackend:
         tickets += [buffers[donor].ticket for donor in takeovers if donor is not None]
         runner.wait(max(tickets, default=0))
         return runner.done
+
+
+def _touch(
+    ticket: int,
+    buffers: Sequence[Buffer],
+    outs: Sequence[Buffer],
+    arena: Buffer | None,
+) -> None:
+    """Notes in buffers which job uses them, and which computes them."""
+    for buffer in buffers:
+        buffer.ticket = ticket
+    for buffer in outs:
+        buffer.ticket = ticket
+        buffer.made = ticket
+    if arena is not None:
+        arena.ticket = ticket
 
 
 def host_dtype(aval: Aval) -> np.dtype[Any]:

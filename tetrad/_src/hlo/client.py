@@ -30,6 +30,7 @@ from tetrad._src.core.text import jaxpr_text
 from tetrad._src.hlo import types
 from tetrad._src.hlo.donation import donations
 from tetrad._src.hlo.emit import emit
+from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import errors
@@ -285,6 +286,7 @@ class PjrtBackend:
             num_args=len(arguments),
             output_lists=ctypes.addressof(output_rows),
         )
+        execution.launched = True
         if len(self._devices) > 1:
             request.execute_device = self._addresses[device.id]
         self.plugin.call("PJRT_LoadedExecutable_Execute", request)

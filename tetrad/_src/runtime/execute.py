@@ -27,7 +27,8 @@ _programs = Cache("programs", limit=4096)
 _host_programs = Cache("programs that call Python", limit=128)  # hold users' closures
 compile_log: deque[Compiled] = deque(maxlen=4096)
 compile_count = 0
-launched = False  # whether a program is being launched: what it writes is uncertain
+launched = False  # set by backends when they begin to run a program: what it has
+# written is uncertain until its results are handed out
 
 
 class Compiled:
@@ -81,10 +82,23 @@ def submit(
     takeover = _takeovers(executable.donors, leaves, owners, donated or ())
     inputs = [x.buffer for x in leaves]
     lines = [x.where for x in outs]
-    launched = True
-    buffers = device.backend.execute(
-        executable, inputs, scalars, takeover, device, lines
-    )
+    launched = False
+    buffers: Sequence[Any] | None = None
+    try:
+        buffers = device.backend.execute(
+            executable, inputs, scalars, takeover, device, lines
+        )
+        _hand_out(outs, buffers)
+    except KeyboardInterrupt as stop:
+        # Perhaps the program had run: then its results are there.
+        buffers = getattr(stop, "results", None) if buffers is None else buffers
+        if buffers is not None:
+            _hand_out(outs, buffers)
+        raise
+
+
+def _hand_out(outs: Sequence[Array], buffers: Sequence[Any]) -> None:
+    global launched
     for out, buffer in zip(outs, buffers):
         out.buffer = buffer
     launched = False
@@ -203,6 +217,7 @@ def alone(entry: Any, x: Array) -> Alone:
 
 def run_alone(program: Alone, x: Array) -> bool:
     """Runs the one operation behind `x`; no if an operand is pending or occurs twice."""
+    global launched
     buffers = []
     scalars = []
     for arg in x.args:
@@ -213,14 +228,17 @@ def run_alone(program: Alone, x: Array) -> bool:
         if buffer is None or buffer in buffers or type(buffer) is Deleted:
             return False
         buffers.append(buffer)
-    x.buffer = program.backend.execute(
-        program.executable,
-        buffers,
-        scalars,
-        program.takeovers,
-        x.placement.device,
-        (x.where,),
-    )[0]
+    try:
+        x.buffer = program.backend.execute(
+            program.executable,
+            buffers,
+            scalars,
+            program.takeovers,
+            x.placement.device,
+            (x.where,),
+        )[0]
+    finally:
+        launched = False  # it takes nothing over, so it can run again
     return True
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from tetrad._src.runtime import counts, execute
@@ -175,29 +176,20 @@ def _lock_is_mine() -> bool:
     return bool(lock._is_owned())  # type: ignore[attr-defined]
 
 
-class _Closing:
-    """While a tape is being submitted: no collector, no second submission."""
+def _closed(work: Callable[..., None], *args: Any) -> None:
+    """Runs `work(*args)`, which submits, with no collector and no second submission.
 
-    __slots__ = ("snapshot", "collecting")
-
-    def __init__(self, snapshot: list[Array]) -> None:
-        self.snapshot = snapshot
-
-    def __enter__(self) -> None:
-        global _busy
-        self.collecting = gc.isenabled()
+    Ctrl-C may strike at any call, but not between the first two statements of `finally`.
+    """
+    global _busy
+    collecting = gc.isenabled()
+    try:
         _busy = True
         gc.disable()
-
-    def __exit__(self, *exc: object) -> None:
-        global _busy
-        for node in self.snapshot:
-            for arg in node.args:
-                if type(arg) is Array:
-                    arg.uses = 0
-            node.uses = 0
+        work(*args)
+    finally:
         _busy = False
-        if self.collecting:
+        if collecting:
             gc.enable()
 
 
@@ -212,8 +204,16 @@ def flush(tape: Tape | None = None) -> None:
             if len(_all_tapes) > 1 or _failures:
                 _flush_foreign(tape)
             snapshot = tape.nodes[:]
-            with _Closing(snapshot):
-                _flush(snapshot)
+            _closed(_flush, snapshot)
+            del tape.nodes[: len(snapshot)]
+            tape.load = 0
+            tape.cut = CUT
+            tape.period = 0
+            for node in snapshot:
+                if node.entry.traced:
+                    Origins.note(node)
+                node.args = ()
+                node.entry = None
         except Exception:
             execute.launched = False
             _detach(tape)
@@ -222,14 +222,17 @@ def flush(tape: Tape | None = None) -> None:
             if execute.launched:
                 execute.launched = False
                 _lose(tape, snapshot)
+            else:
+                _drop_done(tape)
             raise
-        del tape.nodes[: len(snapshot)]
-        tape.load = 0
-        tape.cut = CUT
-        tape.period = 0
-        for node in snapshot:
-            if node.entry.traced:
-                Origins.note(node)
+
+
+def _drop_done(tape: Tape) -> None:
+    """After Ctrl-C: takes off the tape what has been submitted; it must not run again."""
+    known = tape.nodes[:]
+    tape.nodes[: len(known)] = [x for x in known if x.buffer is None]
+    for node in known:
+        if node.buffer is not None:
             node.args = ()
             node.entry = None
 
@@ -273,6 +276,11 @@ def _count(snapshot: list[Array]) -> list[int]:
     """Reference counts of the nodes; notes in `uses` how many the tape itself holds."""
     held = counts.count(snapshot)  # first: no local may hold a node yet
     for node in snapshot:
+        node.uses = 0
+        for arg in node.args:
+            if type(arg) is Array:
+                arg.uses = 0
+    for node in snapshot:
         for arg in node.args:
             if type(arg) is Array:
                 arg.uses += 1
@@ -303,15 +311,19 @@ def prune(tape: Tape) -> None:
         if _busy or not tape.nodes:
             return
         snapshot = tape.nodes[:]
-        with _Closing(snapshot):
-            _live(snapshot, _count(snapshot))
-            epoch = execute.epoch
-            kept = [x for x in snapshot if x.epoch == epoch]
-            gone = [x for x in snapshot if x.epoch != epoch]
-        tape.nodes[: len(snapshot)] = kept
+        gone: list[Array] = []
+        _closed(_take_off, tape, snapshot, gone)
         for node in gone:
             node.args = ()
             node.entry = None
+
+
+def _take_off(tape: Tape, snapshot: list[Array], gone: list[Array]) -> None:
+    """Takes dead nodes off the tape; lists them in `gone`."""
+    _live(snapshot, _count(snapshot))
+    epoch = execute.epoch
+    gone += [x for x in snapshot if x.epoch != epoch]
+    tape.nodes[: len(snapshot)] = [x for x in snapshot if x.epoch == epoch]
 
 
 def prune_all() -> None:
@@ -367,9 +379,7 @@ def _compute_alone(x: Array) -> None:
     """Computes a detached node, and nothing but what it needs."""
     with lock:
         nodes = _needed(x)
-        with _Closing(nodes):
-            device = x.placement.device
-            execute.submit(nodes, [x], device, donated=(), all_needed=True)
+        _closed(execute.submit, nodes, [x], x.placement.device, (), True)
     if x.entry is not None and x.entry.traced:
         Origins.note(x)
     x.args = ()

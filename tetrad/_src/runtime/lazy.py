@@ -309,15 +309,15 @@ def call_now(
         nodes = [call, *outs] if entry.several else [call]
         try:
             execute.submit(nodes, list(outs), target, donated=given, all_needed=True)
+            _give_away(given, where)
         except Exception:
             execute.launched = False
             raise
         except BaseException:  # Ctrl-C
-            if execute.launched:
+            if execute.launched or any([x.buffer is not None for x in outs]):
                 execute.launched = False
                 _give_away(given, where)
             raise
-    _give_away(given, where)
     for out in (call, *outs):
         out.args = ()
         out.entry = None

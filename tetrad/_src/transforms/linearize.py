@@ -267,8 +267,12 @@ def linearize_flat(
             ins.append(var)
             primal = LinearTracer(trace, primal, var, origin)
         args.append(primal)
-    with trace:
+    outside = STATE.trace
+    try:  # not `with`: Ctrl-C may strike before a method like __exit__ acts
+        STATE.trace = trace
         results = fun(*args)
+    finally:
+        STATE.trace = outside
     outs = []
     tangents: list[Atom | None] = []
     for out in results:
@@ -330,8 +334,12 @@ def split_jaxpr(
             for aval, u in zip(jaxpr.in_avals, unknown)
         ]
         ins = [a.variable for a, u in zip(args, unknown) if u]
-        with partial:
+        outside = STATE.trace
+        try:
+            STATE.trace = partial
             outs = eval_jaxpr(jaxpr, args)
+        finally:
+            STATE.trace = outside
         unknown_out = tuple(
             [
                 partial.owns(out) or (force is not None and force[i])

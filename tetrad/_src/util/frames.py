@@ -346,9 +346,9 @@ def _trimmed(traceback: TracebackType | None) -> TracebackType | None:
     result: TracebackType | None = None
     for entry in reversed(entries):
         if result is None or not is_ours(entry.tb_frame.f_code.co_filename):
-            result = TracebackType(
-                result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno
-            )
+            line = entry.tb_lineno  # None where Ctrl-C struck between two lines
+            frame = entry.tb_frame
+            result = TracebackType(result, frame, entry.tb_lasti, line or 0)
     return result
 
 
