@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,17 +34,57 @@ INLINE = 60_000  # nanoseconds of work up to which the caller waits for it
 WHENEVER = 1 << 62  # a ticket that every block satisfies: the stream keeps order
 
 
+class Block:
+    """What outlives a buffer: where its memory is, and which job uses it last."""
+
+    __slots__ = ("pointer", "size", "ticket", "ledger")
+
+    pointer: int
+    size: int  # size class
+    ticket: int  # the last job on the stream that touches it
+    ledger: Ledger
+
+
+class SmallBlock(weakref.ref["Buffer"]):
+    """A block that notices when nobody refers to its buffer any more.
+
+    Its callback is no Python function: in one, Ctrl-C would be swallowed, for Python
+    has nowhere to raise what happens while an object dies. So dead blocks only queue
+    up, and whoever allocates or asks what is in use gives them back.
+    """
+
+    __slots__ = Block.__slots__
+
+    pointer: int
+    size: int
+    ticket: int
+    ledger: Ledger
+
+
+_dead: deque[Any] = deque()
+_note_death = _dead.append
+
+
+def bury() -> None:
+    """Gives back the blocks of buffers that nobody refers to any more."""
+    while _dead:
+        try:
+            block = _dead.popleft()
+        except IndexError:  # another thread was faster
+            return
+        block.ledger.forget(block.pointer)
+        memory.give(block.pointer, block.size, block.ticket)
+
+
 class Buffer:
     """A block of memory that holds one array."""
 
-    __slots__ = ("pointer", "size", "ticket", "made", "runs", "ledger", "__weakref__")
+    __slots__ = ("pointer", "block", "made", "runs", "__weakref__")
 
     pointer: int
-    size: int  # size class of the block
-    ticket: int  # the last job on the stream that touches it
+    block: Any  # a SmallBlock, or a Block
     made: int  # the job that computes it, 0 if that was done at once
     runs: Runs
-    ledger: Ledger
 
     def wait(self) -> None:
         """Waits until the array is computed; others may still read it."""
@@ -57,9 +99,16 @@ class Buffer:
     def address(self) -> int:
         return self.pointer
 
+
+class LargeBuffer(Buffer):
+    """A buffer whose memory goes back to the system at once."""
+
+    __slots__ = ()
+
     def __del__(self, give: Any = memory.give) -> None:
-        self.ledger.forget(self.pointer)
-        give(self.pointer, self.size, self.ticket)
+        block = self.block
+        block.ledger.forget(block.pointer)
+        give(block.pointer, block.size, block.ticket)
 
 
 new_buffer = Buffer.__new__
@@ -150,6 +199,7 @@ class CpuBackend:
         limit = memory.machine_bytes()
         for device in self._devices:
             device.ledger.reclaim = reclaim
+            device.ledger.settle = bury
             if limit is not None:  # beyond it the system would kill the process
                 device.ledger.limit = limit
         self._runs = Runs()
@@ -175,6 +225,7 @@ class CpuBackend:
 
     def forget(self) -> int:
         """Drops compiled code and free memory; returns the bytes."""
+        bury()
         return engine.forget() + memory.trim()
 
     # -- memory ------------------------------------------------------------------
@@ -183,22 +234,32 @@ class CpuBackend:
         self, nbytes: int, size: int, device: Device, line: Any, after: int
     ) -> Buffer:
         """A new buffer; `after` is the ticket that reused memory may still await."""
+        if _dead:
+            bury()
         ledger = device.ledger
-        if ledger.now + nbytes > ledger.limit and not ledger.admits(nbytes):
+        if ledger.held + nbytes > ledger.limit and not ledger.admits(nbytes):
             raise out_of_memory(ledger, device, nbytes, line)
-        block = memory.take(size, after)
-        if block is None:
+        found = memory.take(size, after)
+        if found is None:
             try:
-                block = (memory.allocate(size), 0)
+                found = (memory.allocate(size), 0)
             except memory.AllocationFailed:
                 raise out_of_memory(ledger, device, nbytes, line) from None
-        buffer = new_buffer(Buffer)
-        buffer.pointer, buffer.ticket = block
-        buffer.size = size
+        block: Any
+        if size < memory.MAP_FROM:
+            buffer = new_buffer(Buffer)
+            block = SmallBlock(buffer, _note_death)
+        else:
+            buffer = new_buffer(LargeBuffer)
+            block = Block()
+        pointer, block.ticket = found
+        block.pointer = buffer.pointer = pointer
+        block.size = size
+        block.ledger = ledger
+        buffer.block = block
         buffer.made = 0
         buffer.runs = self._runs
-        buffer.ledger = ledger
-        ledger.note(buffer.pointer, nbytes, line)
+        ledger.note(pointer, nbytes, line, block)
         return buffer
 
     def put(
@@ -252,7 +313,7 @@ class CpuBackend:
             if buffer.made > done:
                 inline = False
         for donor in takeovers:
-            if donor is not None and buffers[donor].ticket > done:
+            if donor is not None and buffers[donor].block.ticket > done:
                 inline = False
         if program.sites:  # runs by itself, beside the stream
             done = self._settle(buffers, takeovers)
@@ -319,7 +380,7 @@ class CpuBackend:
         written; the ticket that is done then."""
         runner = native()
         tickets = [buffer.made for buffer in buffers]
-        tickets += [buffers[donor].ticket for donor in takeovers if donor is not None]
+        tickets += [buffers[donor].block.ticket for donor in takeovers if donor is not None]
         runner.wait(max(tickets, default=0))
         return runner.done
 
@@ -332,12 +393,12 @@ def _touch(
 ) -> None:
     """Notes in buffers which job uses them, and which computes them."""
     for buffer in buffers:
-        buffer.ticket = ticket
+        buffer.block.ticket = ticket
     for buffer in outs:
-        buffer.ticket = ticket
+        buffer.block.ticket = ticket
         buffer.made = ticket
     if arena is not None:
-        arena.ticket = ticket
+        arena.block.ticket = ticket
 
 
 def host_dtype(aval: Aval) -> np.dtype[Any]:

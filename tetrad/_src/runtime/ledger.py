@@ -20,32 +20,42 @@ UNLIMITED = 1 << 62
 class Ledger:
     """The account of one device."""
 
-    __slots__ = ("now", "peak", "limit", "count", "total", "largest", "live", "reclaim")
+    __slots__ = (
+        "held", "peak", "limit", "count", "total", "largest", "live", "reclaim", "settle",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self.now = 0  # bytes in live buffers
+        self.held = 0  # bytes in live buffers, and in dead ones not yet settled
         self.peak = 0
         self.limit = UNLIMITED
         self.count = 0  # allocations ever made
         self.total = 0  # bytes ever allocated
         self.largest = 0
-        self.live: dict[int, tuple[int, Any]] = {}  # address -> (bytes, line)
+        # address -> (bytes, line, what the backend wants kept)
+        self.live: dict[int, tuple[int, Any, Any]] = {}
         self.reclaim: Callable[[], None] = _nothing  # drops what only dead work holds
+        self.settle: Callable[[], None] = _nothing  # forgets buffers that have died
 
-    def note(self, address: int, nbytes: int, line: Any) -> None:
-        self.live[address] = (nbytes, line)
+    @property
+    def now(self) -> int:
+        """Bytes in live buffers."""
+        self.settle()
+        return self.held
+
+    def note(self, address: int, nbytes: int, line: Any, keep: Any = None) -> None:
+        self.live[address] = (nbytes, line, keep)
         self.count += 1
         self.total += nbytes
         if nbytes > self.largest:
             self.largest = nbytes
-        self.now = now = self.now + nbytes
-        if now > self.peak:
-            self.peak = now
+        self.held = held = self.held + nbytes
+        if held > self.peak:
+            self.peak = held
 
     def forget(self, address: int) -> None:
         entry = self.live.pop(address, None)
         if entry is not None:
-            self.now -= entry[0]
+            self.held -= entry[0]
 
     def admits(self, nbytes: int) -> bool:
         """Whether `nbytes` more stay within the limit, after dropping dead work."""
@@ -61,7 +71,8 @@ class Ledger:
         """(line, bytes, buffers) for the live buffers, largest first."""
         nbytes: Counter[str] = Counter()
         buffers: Counter[str] = Counter()
-        for size, where in list(self.live.values()):
+        self.settle()
+        for size, where, _ in list(self.live.values()):
             place = format_where(where)
             nbytes[place] += size
             buffers[place] += 1
