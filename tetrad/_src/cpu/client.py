@@ -380,7 +380,9 @@ class CpuBackend:
         written; the ticket that is done then."""
         runner = native()
         tickets = [buffer.made for buffer in buffers]
-        tickets += [buffers[donor].block.ticket for donor in takeovers if donor is not None]
+        tickets += [
+            buffers[donor].block.ticket for donor in takeovers if donor is not None
+        ]
         runner.wait(max(tickets, default=0))
         return runner.done
 
