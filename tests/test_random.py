@@ -267,3 +267,20 @@ def test_seeds_beyond_their_range():
     with pytest.raises(TypeError, match="scalar seed"):
         random.key(jnp.arange(3))
     assert not bool((random.key(2**40) == random.key(0)).all())
+
+
+def test_numbers_too_wide_for_a_compiled_function_are_named():
+    for seed in (2**31 + 5, -(2**40)):
+        with pytest.raises(OverflowError, match="does not fit int32"):
+            jax.jit(random.PRNGKey)(np.int64(seed))
+
+
+def test_samplers_do_not_rely_on_rank_promotion():
+    with jax.numpy_rank_promotion("raise"):
+        logits = jnp.zeros(4)
+        assert random.categorical(random.key(0), logits, shape=(5,)).shape == (5,)
+        mean, cov = jnp.zeros(2), jnp.eye(2)
+        drawn = random.multivariate_normal(random.key(0), mean, cov, (7, 3))
+        assert drawn.shape == (7, 3, 2)
+        assert random.dirichlet(random.key(0), jnp.ones(3), (2,)).shape == (2, 3)
+        assert random.beta(random.key(0), jnp.ones(3), 2.0, (4, 3)).shape == (4, 3)

@@ -27,6 +27,7 @@ from tetrad._src.ops import special
 from tetrad._src.ops.convert import ConvertElementType
 from tetrad._src.ops.families import Elementwise
 from tetrad._src.ops.functions import binary, operands, unary
+from tetrad._src.ops.identity import stop_gradient
 from tetrad._src.ops.views import full, reshape
 from tetrad._src.transforms.jvp import jvp_flat
 from tetrad._src.transforms.vmap import vmap_flat
@@ -231,23 +232,40 @@ def _gamma_series(a: Any, x: Any, meant: Any) -> Any:
 
 
 def _gamma_fraction(a: Any, x: Any, meant: Any) -> Any:
-    """C = Γ(a, x) eˣ / xᵃ. Source: NIST DLMF 8.9.2, by the method of Lentz."""
-    bottom = ops.sub(_plus(x, 1), a)
+    """C = Γ(a, x) eˣ / xᵃ. Source: NIST DLMF 8.9.2, by the method of Lentz.
 
-    def turn(carry: Any) -> Any:
-        _, n, c, d, value = carry
+    For a whole a it ends early, but its derivative by a does not: another fraction, of
+    a - ½, says how long that takes.
+    """
+
+    def step(a: Any, n: Any, c: Any, d: Any) -> tuple[Any, Any, Any]:
         numerator = ops.mul(n, ops.sub(a, n))
-        b = ops.add(bottom, _times(n, 2))
+        b = ops.add(ops.sub(_plus(x, 1), a), _times(n, 2))
         d = ops.div(_number(1), _clear(ops.add(ops.mul(numerator, d), b)))
         c = _clear(ops.add(b, ops.div(numerator, c)))
-        change = ops.mul(c, d)
-        more = ops.gt(ops.abs(_plus(change, -1)), _number(EPS * 4))
-        more = _all(more, ops.lt(n, _number(MOST_TURNS)))
-        return more, _plus(n, 1), c, d, ops.mul(value, change)
+        return c, d, ops.mul(c, d)
 
-    first = ops.div(_number(1), _clear(bottom))
-    start = (meant, _number(1), _number(1e300), first, first)
+    def turn(carry: Any) -> Any:
+        _, n, c, d, value, c_half, d_half = carry
+        c, d, change = step(a, n, c, d)
+        c_half, d_half, other = step(half, n, c_half, d_half)
+        more = _all(
+            _some(_moves(change), _moves(other)), ops.lt(n, _number(MOST_TURNS))
+        )
+        return more, _plus(n, 1), c, d, ops.mul(value, change), c_half, d_half
+
+    half = stop_gradient(_plus(a, -0.5))
+    far = _number(1e300)
+    first, first_half = [
+        ops.div(_number(1), _clear(ops.sub(_plus(x, 1), z))) for z in (a, half)
+    ]
+    start = (meant, _number(1), far, first, first, far, first_half)
     return while_loop(lambda carry: carry[0], turn, start)[4]
+
+
+def _moves(change: Any) -> Any:
+    """Whether a factor of a continued fraction is not 1 yet."""
+    return ops.gt(ops.abs(_plus(change, -1)), _number(EPS * 4))
 
 
 def _upper_of_few(a: Any, x: Any, meant: Any) -> Any:
@@ -540,32 +558,47 @@ def _beta_front(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def _beta_fraction(a: Any, b: Any, x: Any, meant: Any) -> Any:
-    """The continued fraction, two steps a turn. Source: NIST DLMF 8.17.22, by Lentz."""
-    total = ops.add(a, b)
+    """The continued fraction, two steps a turn. Source: NIST DLMF 8.17.22, by Lentz.
+
+    For a whole b it ends early, but its derivatives do not; see `_gamma_fraction`.
+    """
+    one = _number(1)
 
     def step(numerator: Any, c: Any, d: Any, value: Any) -> tuple[Any, ...]:
-        d = ops.div(_number(1), _clear(_plus(ops.mul(numerator, d), 1)))
+        d = ops.div(one, _clear(_plus(ops.mul(numerator, d), 1)))
         c = _clear(_plus(ops.div(numerator, c), 1))
         change = ops.mul(c, d)
         return c, d, ops.mul(value, change), change
 
-    def turn(carry: Any) -> Any:
-        _, m, c, d, value = carry
+    def steps(b: Any, m: Any, c: Any, d: Any, value: Any) -> tuple[Any, ...]:
         place = ops.add(a, _times(m, 2))
         top = ops.mul(ops.mul(m, ops.sub(b, m)), x)
         even = ops.div(top, ops.mul(_plus(place, -1), place))
         c, d, value, _ = step(even, c, d, value)
-        top = ops.mul(ops.mul(ops.add(a, m), ops.add(total, m)), x)
+        total = ops.add(ops.add(a, b), m)
+        top = ops.mul(ops.mul(ops.add(a, m), total), x)
         odd = ops.div(ops.neg(top), ops.mul(place, _plus(place, 1)))
-        c, d, value, change = step(odd, c, d, value)
-        more = ops.gt(ops.abs(_plus(change, -1)), _number(EPS * 4))
-        return _all(more, ops.lt(m, _number(MOST_TURNS))), _plus(m, 1), c, d, value
+        return step(odd, c, d, value)
 
+    def turn(carry: Any) -> Any:
+        _, m, c, d, value, c_half, d_half = carry
+        c, d, value, change = steps(b, m, c, d, value)
+        c_half, d_half, _, other = steps(half, m, c_half, d_half, one)
+        more = _all(
+            _some(_moves(change), _moves(other)), ops.lt(m, _number(MOST_TURNS))
+        )
+        return more, _plus(m, 1), c, d, value, c_half, d_half
+
+    half = stop_gradient(_plus(b, -0.5))
     # The first step, of numerator -(a + b) x / (a + 1).
-    one = _number(1)
-    first = ops.div(ops.neg(ops.mul(total, x)), _plus(a, 1))
-    d = ops.div(one, _clear(_plus(first, 1)))
-    start = (meant, one, one, d, d)
+    d, d_half = [
+        ops.div(
+            one,
+            _clear(_plus(ops.div(ops.mul(ops.add(a, z), ops.neg(x)), _plus(a, 1)), 1)),
+        )
+        for z in (b, half)
+    ]
+    start = (meant, one, one, d, d, one, d_half)
     return while_loop(lambda carry: carry[0], turn, start)[4]
 
 

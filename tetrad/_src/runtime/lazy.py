@@ -181,6 +181,10 @@ class Recorder(Trace):
         return _project(call)
 
 
+# Kinds of numbers that may not fit 32 bits.
+_WIDE = frozenset([int, np.int64, np.uint64])
+
+
 def _operand(x: Any) -> Any:
     """An operand as the tape takes it: an Array, or a scalar passed by value."""
     kind = type(x)
@@ -191,7 +195,7 @@ def _operand(x: Any) -> Any:
     if isinstance(x, Tracer):
         raise errors.UnexpectedTracerError(leak_message(x))
     if kind in _by_value:
-        if kind is int and not INT_MIN <= x <= INT_MAX:
+        if kind in _WIDE and not INT_MIN <= x <= INT_MAX:
             dtypes.check_narrowing(x, aval_of(x).dtype)
         return x
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):

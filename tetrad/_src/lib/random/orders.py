@@ -13,14 +13,20 @@ import numpy as np
 
 from tetrad._src.core.bind import Tracer, aval_of
 from tetrad._src.lib.compiled import compiled
-from tetrad._src.lib.random.arguments import Shape, no_sharding, pick, shape_of
+from tetrad._src.lib.random.arguments import (
+    Shape,
+    no_sharding,
+    pick,
+    shape_of,
+    spread_out,
+)
 from tetrad._src.lib.random.continuous import gumbel
 from tetrad._src.lib.random.keys import Key, one_key
 from tetrad._src.lib.random.uniform import check_mode, randint, uniform
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.transforms.tracer_methods import primal_of
-from tetrad._src.numpy import convert, create, elementwise, index, reduce, search
+from tetrad._src.numpy import convert, create, index, reduce, search
 from tetrad._src.ops import cumulative, random
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import shape as shape_ops
@@ -77,9 +83,10 @@ def categorical(
     prefix = full[: len(full) - len(batch)]
     dtype = aval.dtype if aval.kind == "f" else dtypes.canonicalize_dtype(float)
     rows = (*tail[:axis], aval.shape[axis], *tail[axis:])
+    logits = convert_element_type(logits, dtype)
     if replace:
         noise = gumbel(typed, (*prefix, *rows), dtype, mode)
-        scores = elementwise.add(noise, logits)
+        scores = ops.add(noise, spread_out(logits, (*prefix, *rows), dtype))
         return reduce.argmax(scores, axis=axis + len(prefix))
     draws = math.prod(prefix)
     if draws > aval.shape[axis]:
@@ -88,7 +95,8 @@ def categorical(
             f" {draws} for shape={full}, is more than the {aval.shape[axis]} categories;"
             " pass replace=True"
         )
-    scores = elementwise.add(gumbel(typed, rows, dtype, mode), logits)
+    noise = gumbel(typed, rows, dtype, mode)
+    scores = ops.add(noise, spread_out(logits, rows, dtype))
     chosen = top_k(shape_functions.moveaxis(scores, axis, -1), draws)[1]
     return shape_ops.reshape(shape_functions.moveaxis(chosen, -1, 0), full)
 

@@ -19,12 +19,13 @@ from tetrad._src.lib.random.arguments import (
     pick,
     scalar,
     shape_of,
+    spread_out,
 )
 from tetrad._src.lib.random.continuous import exponentials
 from tetrad._src.lib.random.gamma import spread_by_power
 from tetrad._src.lib.random.keys import Key, one_key
 from tetrad._src.lib.random.uniform import normal, standard_normal
-from tetrad._src.numpy import contract, convert, decompositions, elementwise, linalg
+from tetrad._src.numpy import contract, convert, decompositions, linalg
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.axes import static_int
 from tetrad._src.ops import elementwise as ops
@@ -150,7 +151,7 @@ def _multivariate_normal(
         vectors, values, _ = decompositions.svd(cov)
         root = _scaled_columns(vectors, values, dtype)
     normal = standard_normal(typed, shape, dtype)
-    return elementwise.add(contract.matvec(root, normal), mean)
+    return ops.add(contract.matvec(root, normal), spread_out(mean, shape, dtype))
 
 
 def _scaled_columns(vectors: Any, variances: Any, dtype: Any) -> Any:
