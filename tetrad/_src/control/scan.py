@@ -36,6 +36,7 @@ from tetrad._src.control.flow import (
     same_types,
     unchanged,
 )
+from tetrad._src.control.products import Product, apart, product
 from tetrad._src.control.residuals import Bodies, with_fewer
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, aval_of
@@ -405,47 +406,69 @@ def _transpose(scan: Scan, cts: Sequence[Any], args: Sequence[Any]) -> list[Any]
     linear = linear_mask(args)
     consts, _, xs = scan.cut(linear)
     carry_cts, ys_cts = cut(cts, scan.num_carry)
-    op, sums = _transposed(scan, consts, xs, nonzero_mask(ys_cts))
+    rule = _transposed(scan, consts, xs, nonzero_mask(ys_cts))
     avals = scan.jaxpr.out_avals
     const_args, _, x_args = scan.cut(args)
-    results = op(
-        *chosen(const_args, consts, False),
-        *[zeros(aval) for aval in sums],
-        *[zeros(a) if ct is None else ct for ct, a in zip(carry_cts, avals)],
+    given_xs = [
         *chosen(x_args, xs, False),
         *[ct for ct in ys_cts if ct is not None],
+    ]
+    results = rule.op(
+        *chosen(const_args, consts, False),
+        *[zeros(aval) for aval in rule.sums],
+        *[zeros(a) if ct is None else ct for ct, a in zip(carry_cts, avals)],
+        *given_xs,
     )
+    count = len(results) - rule.more
+    summed = iter(results[: len(rule.sums)])
+
+    def stacked(place: int) -> Any:
+        return given_xs[place] if place >= 0 else results[count + ~place]
+
+    sums = [
+        product(products, stacked) if products else next(summed)
+        for products in rule.later
+    ]
+    results = [*sums, *results[len(rule.sums) : count]]
     # A carry that starts at a known zero has a cotangent, too, which nobody wants.
     whole = consts + (True,) * scan.num_carry + xs
     found = expand_mask(results, whole)
     return [ct if on else None for ct, on in zip(found, linear)]
 
 
-@memo_on_first
-def _transposed(
-    scan: Scan, consts: Mask, xs: Mask, nonzero_ys: Mask
-) -> tuple[Scan, tuple[Aval, ...]]:
+class _TransposeRule(NamedTuple):
     """The loop that runs backwards, and the avals of the sums that it starts with.
 
     It takes (other consts, sums of cotangents of linear consts, cotangents of the
     carry, other xs, cotangents of the ys) and gives (the sums, cotangents of the first
-    carry, cotangents of linear xs).
+    carry, cotangents of linear xs, `more` values). The cotangents of the linear consts
+    are the sums, and the products that `later` tells of.
     """
+
+    op: Scan
+    sums: tuple[Aval, ...]
+    more: int
+    later: tuple[tuple[Product, ...], ...]
+
+
+@memo_on_first
+def _transposed(scan: Scan, consts: Mask, xs: Mask, nonzero_ys: Mask) -> _TransposeRule:
     body = scan.jaxpr
     linear = consts + (True,) * scan.num_carry + xs
     nonzero = (True,) * scan.num_carry + nonzero_ys
     backward = transpose_jaxpr(body, linear, nonzero)
     counts = (consts.count(False), xs.count(False), scan.num_carry)
     const_avals, x_avals, carry_avals, y_avals = cut(backward.in_avals, *counts)
-    sums = backward.out_avals[: consts.count(True)]
+    backward, more, later = apart(backward, *counts[:2], consts.count(True))
+    sums = backward.out_avals[: later.count(())]
 
     def step(*args: Any) -> list[Any]:
         values, before, carry, x, y = cut(
             args, len(const_avals), len(sums), len(carry_avals), len(x_avals)
         )
         results = eval_jaxpr(backward, [*values, *x, *carry, *y])
-        more, rest = cut(results, len(sums))
-        return [*[add_any(a, b) for a, b in zip(before, more)], *rest]
+        added, rest = cut(results, len(sums))
+        return [*[add_any(a, b) for a, b in zip(before, added)], *rest]
 
     avals = [*const_avals, *sums, *carry_avals, *x_avals, *y_avals]
     op = scan_of(
@@ -456,7 +479,7 @@ def _transposed(
         len(sums) + scan.num_carry,
         scan.unroll,
     )
-    return op, sums
+    return _TransposeRule(op, tuple(sums), more, later)
 
 
 # -------------------------------------------------------------------------- dead code
