@@ -97,7 +97,7 @@ def f(x):
 f(1.0)
 """,
         ValueError,
-        "so it was an f-string",
+        "You may be passing an f-string",
         "jax.debug.print('{}', x)",
     ),
     mistake(

@@ -204,12 +204,15 @@ def _check_format(
     what: str, fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
     """Raises unless a format mentions all values, and nothing else."""
+    fstring = (
+        "You may be passing an f-string, which Python fills before anything is"
+        " computed: leave out the `f`"
+    )
     traced = _TRACED.search(fmt)
     if traced is not None:
         raise ValueError(
-            f"{what}: the format has the text of a traced value in it, {traced[0]}...,"
-            " so it was an f-string, which Python fills while the function is traced."
-            f" Leave out the `f` and hand the value over: jax.{what}('{{}}', x)"
+            f"{what}: the format has the text of a traced value in it, {traced[0]}...)."
+            f" {fstring}, and hand the value over: jax.{what}('{{}}', x)"
         )
     used = _Used()
     try:
@@ -222,10 +225,6 @@ def _check_format(
             f"{what}: the format {fmt!r} mentions a value that was not given; it gets"
             f" {len(args)} by position and {sorted(kwargs)} by name"
         )
-    fstring = (
-        "You may be passing an f-string, which Python fills before anything is"
-        " computed: leave out the `f`"
-    )
     left = [v for i, v in enumerate(args) if i not in used.names]
     if left:
         raise ValueError(
