@@ -541,13 +541,21 @@ def _composed(outer: Note, family: Family, which: Any) -> Note | None:
 
 
 class Draws(Summary):
-    """Draws from keys that it is given, and does nothing else with keys."""
+    """Uses keys up as they are given; what keys it gives back are these, or new ones."""
 
     draws: list[tuple[int, Place | None]]
+    passed: list[tuple[int, int]]  # (output, the input that it is)
+    fresh: list[tuple[int, int]]  # (output, the input that it descends from or -1)
 
     def tell(self, op: Any, args: Sequence[Any], outs: Sequence[Any]) -> None:
         for position, inside in self.draws:
             keys.drawn(args[position], outs[0], op, inside)
+        for number, position in self.passed:
+            note = keys.note_of(args[position])
+            if note is not None:
+                outs[number].note = note
+        for number, position in self.fresh:
+            keys.given_back(outs[number], args[position] if position >= 0 else None)
 
 
 class Divides(Summary):
@@ -565,20 +573,49 @@ def summary_of(jaxpr: Jaxpr) -> Summary | None:
     summary = Summary(jaxpr)
     if summary.empty:
         return None
-    whole = [s.note == summary.inputs[s.position].note for s in summary.sinks]  # type: ignore[union-attr]
-    if summary.reuses or not all(whole) or not jaxpr.outs:
-        return summary
-    if not any(summary.outs) and all([s.use.made is None for s in summary.sinks]):
-        summary.__class__ = Draws
-        summary.draws = [  # type: ignore[attr-defined]
-            (position, None if summary.routine else use.inside or use.place)
-            for _, use, position in summary.sinks
-        ]
-    elif summary.routine and len(jaxpr.ins) == len(jaxpr.outs) == len(whole) == 1:
+    if summary.routine and len(jaxpr.ins) == len(jaxpr.outs) == len(summary.sinks) == 1:
         made = summary.sinks[0].use.made
         if made is not None and summary.outs == [made.note]:
             summary.__class__ = Divides
+            return summary
+    if jaxpr.outs and not summary.reuses:
+        _simplify(summary)
     return summary
+
+
+def _simplify(summary: Summary) -> None:
+    """Makes it `Draws`, which is quick, if that says all of it."""
+    whole = [family.note if family is not None else None for family in summary.inputs]
+    if any([sink.note != whole[sink.position] for sink in summary.sinks]):
+        return
+    passed: list[tuple[int, int]] = []
+    fresh: list[tuple[int, int]] = []
+    families: list[Family] = []
+    for number, note in enumerate(summary.outs):
+        if note is None:
+            continue
+        family, which = note
+        if family.how == "input":
+            if note != whole[family.data]:
+                return
+            passed.append((number, family.data))
+            continue
+        used = family.mixed or family.parts or which in family.used
+        if used or not isinstance(which, int) or which < 0 and family.used:
+            return
+        families.append(family)
+        if which < 0 and families.count(family) > 1:
+            return
+        while family.parent is not None and family.how != "input":
+            family = family.parent[0]
+        fresh.append((number, family.data if family.how == "input" else -1))
+    summary.__class__ = Draws
+    assert isinstance(summary, Draws)
+    summary.passed, summary.fresh = passed, fresh
+    summary.draws = [
+        (position, None if summary.routine else use.inside or use.place)
+        for _, use, position in summary.sinks
+    ]
 
 
 def summary_of_op(op: Any, args: Sequence[Any]) -> Summary | None:

@@ -31,7 +31,7 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
             raise AssertionError(f"{fun.__name__} closes over arrays")
         uses = summary_of(jaxpr) if config.key_check != "off" else None
         drawn_from = -1
-        if type(uses) is Draws and len(uses.sinks) == 1:
+        if type(uses) is Draws and len(uses.sinks) == 1 and not any(uses.outs):
             drawn_from = uses.sinks[0].position
         return Jit(jaxpr, ()), uses, drawn_from
 

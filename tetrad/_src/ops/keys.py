@@ -63,7 +63,7 @@ class Family:
 
     `how` says which: "seed", "split", "inner" (split by a sampler), "fold", "clone",
     "words" (given as numbers), "joined" (put together from others, whose notes are in
-    `data`) or "array" (unknown); `parent` is the note of the key that they were made from. `used`
+    `data`), "result" (of a compiled function) or "array" (unknown); `parent` is the note of the key that they were made from. `used`
     has the use of each key by its number, of all by `WHOLE`; uses of several stand in
     `parts`. `mixed`: numbers alone do not tell whether a key was used.
     """
@@ -586,6 +586,14 @@ def made(out: Any, how: str, data: Any = None, parent: Note | None = None) -> No
     out.note = family.note
     if how == "seed" and config.key_check == "strict":
         _compare_seeds(family)
+
+
+def given_back(out: Any, keys: Any) -> None:
+    """`out` are new keys that a call gave back, made from `keys` if that is not None."""
+    parent = None if keys is None else getattr(keys, "note", None)
+    family = Family("result", out.where, parent, out.aval)
+    recent.append(family)
+    out.note = family.note
 
 
 def picked(keys: Value, number: int, out: Any) -> None:

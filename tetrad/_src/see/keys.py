@@ -120,6 +120,7 @@ _MADE = {
     "array": "key of unknown origin",
     "fold": "fold_in",
     "inner": "split inside",
+    "result": "result of a compiled function",
 }
 
 
