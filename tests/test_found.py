@@ -25,3 +25,9 @@ def test_loop_whose_results_are_all_arguments():
 
     assert jax.jit(f)(jnp.zeros(0), jnp.ones(5)).shape == (0,)
     assert jax.jit(f)(jnp.ones(3), jnp.ones(5)).tolist() == [1, 1, 1]
+
+
+def test_integers_beside_an_empty_axis_a_second_time():
+    """The second call finds the program of the first, whose integers are arguments."""
+    x = jnp.zeros((3, 2, 0))
+    assert [x[i, j].shape for i in range(3) for j in range(2)] == [(0,)] * 6

@@ -8,6 +8,7 @@ always the same, and ten times as many in the slow run.
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 
 import numpy as np
@@ -87,6 +88,26 @@ def test_values_of_large_arrays(program):
     check_values(program)
 
 
+@property_of(strategies.large_loops(), 6)
+def test_values_of_large_loops(program):
+    assert_all(results(program, PLAIN), check_values(program), "by Python")
+
+
+@property_of(strategies.long_programs(), 8)
+def test_values_of_long_programs(program):
+    """Wherever a value is asked for, the program around it is cut: the same bits."""
+    eager = check_values(program)
+    compare = assert_bits if program.exact else near
+    for stride in (2, 5):
+        turn = itertools.count()
+
+        def ask(x):
+            return finish(x) if next(turn) % stride == 0 else x
+
+        asked = results(program, jax, wrap=ask)
+        assert_all(asked, eager, f"every value number {stride} is asked for", compare)
+
+
 @property_of(strategies.narrow_programs(), 15)
 def test_values_of_narrow_types(program):
     """What is computed in wider registers is rounded after every step."""
@@ -123,6 +144,25 @@ def partly(program, f, numbers):
         want = values(f(*program.arguments(jax, row)))
         compare = assert_bits if program.exact else near
         assert_all([x[lane] for x in got], want, f"vmap, in_axes={axes}", compare)
+
+
+@property_of(strategies.any_programs(), 10)
+def test_nested_vmap(program):
+    """Two levels, which meet in either order, with results along the last axis."""
+    f = program.load(jax)
+    rows = [program.numbers(seed, lanes=2) for seed in (1, 2, 3)]
+    numbers = [np.stack(row) for row in zip(*rows)]  # [3, 2, ...]
+    given = program.arguments(jax, numbers)
+    once = jax.vmap(jax.vmap(f))(*given)
+    ends = [-1] * len(program.results)
+    twisted = jax.vmap(jax.vmap(f, 0, ends), 1, ends)(*given)
+    compare = assert_bits if program.exact else near
+    for k, row in enumerate(rows):
+        for lane in range(2):
+            arguments = program.arguments(jax, [n[lane] for n in row])
+            want = values(f(*arguments))
+            assert_all([x[k, lane] for x in once], want, "vmap(vmap)", compare)
+            assert_all([x[..., k, lane] for x in twisted], want, "twisted", compare)
 
 
 @property_of(strategies.updating_programs(), 40)

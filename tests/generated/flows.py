@@ -209,7 +209,8 @@ def mapped(s: Scope) -> None:
     if s.flip():
         group = params[0] if len(params) == 1 else params
         name = s.function("row", [group], [(want, CARRIED)], rules(s))
-        more = ", batch_size=2" if s.rarely() else ""
+        # JAX divides by zero if rows are empty and batched.
+        more = ", batch_size=2" if s.rarely() and rows.size and not others else ""
         text = f"lax.map({name}, {tuple_text([v.name for v in given])}{more})"
     else:
         name = s.function("lane", params, [(want, CARRIED)], rules(s))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+
+import numpy as np
 
 from generated.scope import Known, Scope, Shape, Unfit, joint, promoted
 
@@ -456,6 +459,69 @@ def updated(s: Scope) -> Known:
     return s.let(made, x.shape, x.dtype, bound.get(how, max(x.bound, size)))
 
 
+def any_key(s: Scope, x: Known) -> tuple[str, Shape]:
+    """An index of all axes by all kinds of entries, and the shape of what it reads."""
+    texts: list[str] = []
+    samples: list[object] = []
+    for extent in x.shape[: s.number(1, x.ndim)]:
+        if s.rarely():
+            texts.append("None")
+            samples.append(None)
+        kind = s.number(0, 4)
+        if kind == 0 and extent:
+            at = s.number(-extent, extent - 1)
+            texts.append(str(at))
+            samples.append(at)
+        elif kind == 1:
+            low, step = s.number(-3, 3), s.one_of((1, 2, -1))
+            texts.append(f"{low}::{step}")
+            samples.append(slice(low, None, step))
+        elif kind == 2 and extent:
+            i = s.pick(lambda v: v.is_int and v.ndim <= 1)
+            texts.append(f"{i.name} % {extent}")
+            samples.append(np.zeros(i.shape, np.int32))
+        elif kind == 3 and extent:
+            places = [s.number(-extent, extent - 1) for _ in range(3)]
+            texts.append(f"np.array({places})")
+            samples.append(np.array(places))
+        else:
+            texts.append(":")
+            samples.append(slice(None))
+    if s.rarely():
+        texts.append("...")
+        samples.append(Ellipsis)
+    try:
+        shape = np.empty(x.shape, np.bool_)[tuple(samples)].shape  # type: ignore[index]
+    except IndexError:
+        raise Unfit from None
+    return ", ".join(texts), shape
+
+
+def read_anywhere(s: Scope) -> Known:
+    x = s.pick(lambda v: v.ndim >= 1 and v.is_number)
+    key, shape = any_key(s, x)
+    return s.let(f"{x.name}[{key}]", shape, x.dtype, x.bound)
+
+
+def written_anywhere(s: Scope) -> Known:
+    """One value at all places, or one each; sums where places may be the same."""
+    x = s.pick(lambda v: v.ndim >= 1 and v.is_number)
+    key, shape = any_key(s, x)
+    if x.bound > 8:
+        raise Unfit
+    fits = [
+        v for v in reversed(s.values) if v.shape in (shape, ()) and v.dtype == x.dtype
+    ]
+    new = s.one_of(fits) if fits and s.flip() else None
+    text, size = (new.name, new.bound) if new else ("2", 2.0)
+    repeats = "%" in key or "np.array" in key
+    how = "set" if (not new or not new.shape or not repeats) and s.flip() else "add"
+    bound = (
+        x.bound + size * max(math.prod(shape), 1) if how == "add" else x.bound + size
+    )
+    return s.let(f"{x.name}.at[{key}].{how}({text})", x.shape, x.dtype, bound)
+
+
 def placed_in(s: Scope) -> Known:
     """lax.dynamic_update_slice."""
     x = s.pick(lambda v: v.ndim >= 1 and v.size)
@@ -513,10 +579,14 @@ ELEMENTWISE: tuple[Rule, ...] = (
 )  # fmt: skip
 SHAPES: tuple[Rule, ...] = (moved, moved, reshaped, squeezed, stretched, joined, padded)
 FOLDS: tuple[Rule, ...] = (folded, folded, folded, running)
-INDEXING: tuple[Rule, ...] = (taken, taken, looked_up, looked_up, updated, placed_in)
+INDEXING: tuple[Rule, ...] = (
+    taken, looked_up, looked_up, updated, placed_in, read_anywhere, read_anywhere,
+    written_anywhere,
+)  # fmt: skip
 PRODUCTS: tuple[Rule, ...] = (multiplied, contracted)
 UPDATES: tuple[Rule, ...] = (
-    updated, updated, updated, updated, placed_in, placed_in, forgotten, binary, unary,
+    updated, updated, updated, written_anywhere, written_anywhere, placed_in, placed_in,
+    forgotten, binary, unary, read_anywhere,
     taken, folded, moved,
 )  # fmt: skip
 STRAIGHT = ELEMENTWISE + SHAPES + FOLDS + INDEXING + PRODUCTS + (forgotten,)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from generated.flows import ALL
+from generated.flows import ALL, CALLS, LOOPS
 from generated.program import Input, Program
 from generated.scope import LARGE, SMALL, Facts, Known, Scope, Style
 from generated.steps import STRAIGHT, UPDATES, Rule
@@ -79,6 +79,18 @@ def large_programs() -> st.SearchStrategy[Program]:
     """Arrays that occupy several threads."""
     style = Style(limit=LARGE, flows=False, products=False, random=False)
     return programs(style, STRAIGHT, (3, 7), LARGE_SHAPES)
+
+
+def long_programs() -> st.SearchStrategy[Program]:
+    """Many statements: what fusion, the arena and the cuts of the tape have to bear."""
+    return programs(Style(reverse=False), steps=(20, 50))
+
+
+def large_loops() -> st.SearchStrategy[Program]:
+    """Loops over arrays that occupy several threads."""
+    style = Style(limit=LARGE, products=False, reverse=False, random=False)
+    rules = (*STRAIGHT, *LOOPS, *LOOPS, *CALLS)
+    return programs(style, rules, (2, 6), LARGE_SHAPES)
 
 
 def updating_programs() -> st.SearchStrategy[Program]:
