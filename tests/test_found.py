@@ -1,6 +1,7 @@
 """Mistakes that random programs found, made small."""
 
 import pytest
+from plugin import needs_plugin, on_plugin
 
 import tetrad as jax
 import tetrad.numpy as jnp
@@ -31,3 +32,12 @@ def test_integers_beside_an_empty_axis_a_second_time():
     """The second call finds the program of the first, whose integers are arguments."""
     x = jnp.zeros((3, 2, 0))
     assert [x[i, j].shape for i in range(3) for j in range(2)] == [(0,)] * 6
+
+
+@needs_plugin
+def test_comparison_of_negative_constants_on_the_plugin():
+    """XLA folds comparisons of constants; it has to know that they are signed."""
+    f = jax.jit(lambda k: jax.random.randint(k, (6,), -2, 5))
+    here = f(jax.random.key(3)).tolist()
+    with on_plugin():
+        assert f(jax.random.key(3)).tolist() == here

@@ -64,6 +64,16 @@ def buffer_type(dtype: Any) -> str:
     return _names(dtype)[1]
 
 
+def comparison(dtype: Any) -> str:
+    """How elements are compared; where it is not said, constants compare as unsigned."""
+    name = element(dtype)
+    if name.startswith("ui") or name == "i1":
+        kind = "UNSIGNED"
+    else:
+        kind = "SIGNED" if name.startswith("i") else "FLOAT"
+    return f"#stablehlo<comparison_type {kind}>"
+
+
 def tensor(aval: Aval) -> str:
     """The type of an array: `tensor<2x3xf32>`."""
     extents = "".join([f"{extent}x" for extent in aval.shape])

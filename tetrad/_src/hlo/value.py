@@ -67,6 +67,9 @@ class Writer:
         if regions:
             bodies = ", ".join([self._region(*region) for region in regions])
             text += f" ({bodies})"
+        if name == "stablehlo.compare":
+            kind = types.comparison(operands[0].aval.dtype)
+            attributes = {**attributes, "compare_type": kind}
         shown = [f"{k} = {types.attribute(v)}" for k, v in attributes.items()]
         if shown:
             text += " {" + ", ".join(shown) + "}"
