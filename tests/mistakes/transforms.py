@@ -454,6 +454,27 @@ state + 1
         "float32[3]",
     ),
     mistake(
+        "an array that is donated twice",
+        """
+step = jax.jit(lambda p, q: (p + q["w"], p - q["w"]), donate_argnums=(0, 1))
+state = jnp.zeros(3)
+step(state, {"w": state})
+""",
+        RuntimeError,
+        "donated twice",
+        "`q['w']`",
+    ),
+    mistake(
+        "a compiled function called with other types",
+        """
+compiled = jax.jit(lambda x, y: x + y).lower(jnp.zeros(3), 1.0).compile()
+compiled(jnp.zeros(4), 1)
+""",
+        TypeError,
+        "`x`: compiled for float32[3], got float32[4]",
+        "`y`: compiled for float32[], got int32[]",
+    ),
+    mistake(
         "a deleted array",
         """
 x = jnp.zeros(3)

@@ -156,6 +156,7 @@ def stage(
         closed = trace.close(ins, outs, name)
     finally:
         STATE.trace = outside
+        trace.ended = True
     if config.jax_check_tracer_leaks:
         del outs
         check_leaks(trace)

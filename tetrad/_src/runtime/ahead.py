@@ -54,7 +54,7 @@ class Ahead:
         operands = list(insert(operands, self.arrays, self.places))
         place = lazy.place_of(operands)
         where = user_frame()
-        return lazy.call_now(self.entry, tuple(operands), place, where)
+        return lazy.call_now(self.op, self.entry, tuple(operands), place, where)
 
 
 def _stand_in(aval: Aval, place: Placement) -> Array:

@@ -172,7 +172,7 @@ class Recorder(Trace):
             results: list[Array] = op.expand(*args)  # in pieces, between the calls
             return results
         if entry.heavy or any(getattr(op, "donated", ())):
-            return call_now(entry, args, place, where)
+            return call_now(op, entry, args, place, where)
         call = _record(entry, args, place, where)
         if op.kind is Kind.CALL and all([type(a) is Array for a in args]):
             op.__dict__["_entry"] = entry
@@ -290,7 +290,7 @@ def _project(call: Array) -> list[Array]:
 
 
 def call_now(
-    entry: Entry, args: tuple[Any, ...], place: Placement, where: Any
+    op: Op, entry: Entry, args: tuple[Any, ...], place: Placement, where: Any
 ) -> list[Array]:
     """A call that is worth a program of its own: submitted at once."""
     target = place.device
@@ -306,7 +306,7 @@ def call_now(
     donated = getattr(entry.op, "donated", ())
     given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     if given:
-        _check_given_once(entry.op, args, donated)
+        _check_given_once(op, args, donated)
         flush()  # what is pending may still read what is given away
     call, outs = call_node(entry, args, place, where)
     with _lock:

@@ -211,6 +211,7 @@ def jvp_flat(
         )
     finally:
         STATE.trace = outside
+        trace.ended = True
     for out in outs:
         if isinstance(out, Tracer):
             check_ancestor(out, trace)

@@ -273,6 +273,7 @@ def linearize_flat(
         results = fun(*args)
     finally:
         STATE.trace = outside
+        trace.ended = True
     outs = []
     tangents: list[Atom | None] = []
     for out in results:
@@ -340,6 +341,7 @@ def split_jaxpr(
             outs = eval_jaxpr(jaxpr, args)
         finally:
             STATE.trace = outside
+            partial.ended = True
         unknown_out = tuple(
             [
                 partial.owns(out) or (force is not None and force[i])

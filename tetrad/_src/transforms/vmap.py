@@ -207,6 +207,7 @@ def vmap_flat(
         )
     finally:
         STATE.trace = outside
+        trace.ended = True
     for out in outs:
         if isinstance(out, Tracer):
             check_ancestor(out, trace)
