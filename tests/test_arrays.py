@@ -247,3 +247,14 @@ def test_iterators_make_elements_when_asked():
     assert float(next(iter(x))) == 0
     assert [int(v) for v in jnp.arange(130)] == list(range(130))
     assert [int(v) for v in reversed(jnp.arange(3))] == [2, 1, 0]
+
+
+def test_lists_of_arrays_among_indices():
+    host = np.arange(42).reshape(2, 3, 7)
+    x = jnp.asarray(host)
+    one = jnp.array(1)
+    np.testing.assert_array_equal(x[[one, 0], [0, one]], host[[1, 0], [0, 1]])
+    read = jax.jit(lambda x, idx: x[idx])
+    np.testing.assert_array_equal(read(x, ((0, 1), (1, 2))), host[[0, 1], [1, 2]])
+    with pytest.raises(TypeError, match="a list is no index"):
+        x[[one, 0.5], 0]

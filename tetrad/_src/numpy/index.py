@@ -26,7 +26,7 @@ from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import broadcast_shapes, call
 from tetrad._src.ops import keys
-from tetrad._src.util import errors, frames, source
+from tetrad._src.util import errors, frames, source, tree
 from tetrad._src.util.memo import Cache
 
 Shape = tuple[int, ...]
@@ -127,8 +127,10 @@ def _host_array(item: Any) -> Any:
     """A list among several indices as an array; other items as they are."""
     if not isinstance(item, (list, tuple)):
         return item
-    if any(isinstance(i, Value) for i in item):
-        return item
+    leaves = tree.leaves(item)
+    if any(isinstance(leaf, Value) for leaf in leaves):
+        whole = [type(leaf) is int or _is_whole(leaf) for leaf in leaves]
+        return _stacked(item) if all(whole) else item
     try:
         found = np.asarray(item)
     except ValueError:
@@ -136,6 +138,18 @@ def _host_array(item: Any) -> Any:
     if found.size == 0:
         return found.astype(np.int32)
     return found if found.dtype.kind in "iub" else item
+
+
+def _is_whole(x: Any) -> bool:
+    return isinstance(x, (Value, np.integer)) and aval_of(x).kind in "iu"
+
+
+def _stacked(item: Any) -> Any:
+    """Nested lists of integers, some of them arrays, as one index array."""
+    if not isinstance(item, (list, tuple)):
+        return lax.convert_element_type(item, np.int32)
+    rows = [lax.expand_dims(_stacked(i), (0,)) for i in item]
+    return lax.concatenate(rows, 0)
 
 
 def _item(item: Any, name: str) -> Any:
