@@ -97,8 +97,8 @@ class Trace:
 
     def __exit__(self, *exc: object) -> None:
         assert self.parent is not None
-        self.ended = True
         STATE.trace = self.parent
+        self.ended = True
 
 
 class at:
