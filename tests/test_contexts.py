@@ -154,3 +154,23 @@ def test_environment_info(capsys):
     assert "cpu:0" in text
     assert jax.print_environment_info() is None
     assert capsys.readouterr().out == text + "\n"
+
+
+def test_what_is_known_runs_now():
+    @jax.jit
+    def f(x):
+        with jax.ensure_compile_time_eval():
+            n = int(jnp.arange(4).sum())
+            y = jax.jit(jnp.sin)(x) + n
+            assert not isinstance(
+                jax.vmap(lambda v: v + 1)(jnp.ones(2)), jax.core.Tracer
+            )
+        return y * n
+
+    assert f(0.0) == 36
+    assert jax.grad(f)(0.0) == 6
+
+
+def test_checkpoints_of_static_values_without_a_hash():
+    f = jax.checkpoint(lambda scale, x: x * scale["a"], static_argnums=0)
+    assert jax.grad(f, argnums=1)({"a": 3.0}, 2.0) == 3

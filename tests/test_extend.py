@@ -6,9 +6,10 @@ import pytest
 import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import api_util, lax
+from tetrad._jax_src import ad_util
 from tetrad.ad_checkpoint import checkpoint_name, print_saved_residuals
 from tetrad.core import ShapedArray
-from tetrad.extend import core
+from tetrad.extend import core, source_info_util
 from tetrad.extend import linear_util as lu
 from tetrad.interpreters import ad, batching, mlir, xla
 from tetrad.interpreters import partial_eval as pe
@@ -213,6 +214,29 @@ def test_a_lowering_may_look_at_types():
     np.testing.assert_array_equal(jax.jit(p.bind)(jnp.zeros((1, 1))), [[2]])
 
 
+def test_a_lowering_may_call_python():
+    p = core.Primitive("outside")
+    p.def_abstract_eval(same_type)
+
+    def lower(context, x):
+        outs, token, _ = mlir.emit_python_callback(
+            context,
+            lambda v: [np.asarray(v) + 1],
+            None,
+            [x],
+            context.avals_in,
+            context.avals_out,
+            has_side_effect=False,
+        )
+        assert token is None
+        context.module_context.add_keepalive(token)
+        assert context.module_context.platforms == ("cpu",)
+        return outs
+
+    mlir.register_lowering(p, lower)
+    np.testing.assert_array_equal(jax.jit(p.bind)(jnp.zeros(2)), [1, 1])
+
+
 def test_in_control_flow():
     p = lowered_as("half", lambda x: x / 2, [lambda t, x: t / 2])
 
@@ -309,8 +333,8 @@ def test_wrong_rules_are_explained():
         TypeError, match=r"must give \['float32\[\]'\], as its abstract"
     ):
         jax.jit(p.bind)(1.0)
-    mlir.register_lowering(p, lambda context, x: context.module_context.platforms)
-    with pytest.raises(NotImplementedError, match="asks for ctx.module_context"):
+    mlir.register_lowering(p, lambda context, x: context.module_context.ip)
+    with pytest.raises(NotImplementedError, match="asks for ctx.module_context.ip"):
         jax.jit(p.bind)(1.0)
     with pytest.raises(AttributeError, match="cannot change"):
         lax.sin_p.multiple_results = True
@@ -458,3 +482,29 @@ def test_calls_that_programs_bind():
 
     assert (f(2.0), jax.jit(jax.grad(f))(2.0)) == (4, 2)
     assert "closed_call[" in str(jax.make_jaxpr(f)(1.0))
+
+
+def test_types_of_tangents():
+    x = ShapedArray((2,), np.float32)
+    assert x.to_tangent_aval() is x
+    assert ShapedArray((2,), np.int32).to_tangent_aval().dtype == jax.float0
+
+
+def test_a_transposition_that_the_library_lacks():
+    stop = ad_util.stop_gradient_p
+    assert stop not in ad.primitive_transposes
+    ad.primitive_transposes[stop] = lambda ct, x: [ct]
+    try:
+        assert jax.linear_transpose(lambda x: stop.bind(2 * x), 1.0)(3.0) == (6,)
+    finally:
+        stop.transpose = None
+
+
+def test_libraries_that_pass_a_call_on(tmp_path):
+    path = tmp_path / "wrapper.py"
+    path.write_text("def call(f, x):\n    return f(x)\n")
+    space = {}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    source_info_util.register_exclusion(str(path))
+    closed = jax.make_jaxpr(lambda x: space["call"](jnp.sin, x))(1.0)
+    assert "wrapper.py" not in str(closed.eqns[0].where)

@@ -2,3 +2,4 @@
 
 from tetrad.extend import core as core
 from tetrad.extend import linear_util as linear_util
+from tetrad.extend import source_info_util as source_info_util

@@ -44,6 +44,22 @@ class Static:
         )
 
 
+class Same(Static):
+    """A static value without a hash: equal to itself alone."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.hash = id(value)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Same and self.value is other.value
+
+
 class ArgumentRules:
     """Positions and names of static and donated arguments of one function."""
 
@@ -183,7 +199,8 @@ class ArgumentRules:
                 raise TypeError
             return Static(value)
         except TypeError:
-            pass
+            if self.what == "checkpoint" and not isinstance(value, Value):
+                return Same(value)
         name = where
         if isinstance(where, int):
             name = parameter_names(self.fun, where + 1)[where]

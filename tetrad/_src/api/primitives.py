@@ -17,11 +17,12 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from tetrad._src.api.devices import default_backend
 from tetrad._src.api.inspect import abstract, struct_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of, base_trace
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
-from tetrad._src.core.op import Axis, Kind, Linear, Op, Primitive, Whole
+from tetrad._src.core.op import Axis, Kind, Linear, Op, Primitive, Whole, infer
 from tetrad._src.core.stage import restage
 from tetrad._src.lib.callbacks import io_callback, pure_callback
 from tetrad._src.numpy import convert
@@ -77,7 +78,7 @@ tree.register_pytree_node(
 
 def tangent_type(aval: Aval) -> Aval:
     """The type of the tangents of values of type `aval`."""
-    return aval if aval.inexact else Aval(aval.shape, dtypes.float0)
+    return aval.to_tangent_aval()
 
 
 def zeros_of(aval: Aval) -> Any:
@@ -128,6 +129,9 @@ class Rules(dict[Any, Any]):
 
     def __setitem__(self, primitive: Any, rule: Any) -> None:
         if isinstance(primitive, Primitive) and not _is_declared(primitive):
+            if self.what == "transposition rule" and self.derive(primitive) is None:
+                _add_transpose(primitive, rule)
+                return
             raise TypeError(
                 f"the {self.what} of `{primitive.name}` is part of the library and cannot"
                 " be replaced. Write a function of your own, and give it its derivative"
@@ -165,6 +169,30 @@ def _derived_transpose(primitive: Any) -> Rule | None:
     if not isinstance(primitive, Primitive):
         return None
     return rule if getattr(primitive, "transpose", None) is not None else None
+
+
+def _add_transpose(primitive: Any, rule: Rule) -> None:
+    """Gives an operation of the library a transposition rule, which it lacks."""
+
+    def transpose(self: Op, ct: Any, *args: Any) -> list[Any]:
+        return _transposed(self, rule, ct, args)
+
+    primitive.transpose = transpose
+
+
+def _transposed(op: Op, rule: Rule, ct: Any, args: Sequence[Any]) -> list[Any]:
+    """The cotangents that a rule of a program gives for the operands of `op`."""
+    given = [UndefinedPrimal(a.aval) if type(a) is Linear else a for a in args]
+    if op.multiple:
+        types = infer(op, tuple([aval_of_operand(a) for a in args]))
+        ct = [Zero(t) if c is None else c for c, t in zip(ct, types)]
+    found = rule(ct, *given, **op.params)
+    if len(found) != len(args):
+        raise TypeError(
+            f"the transposition rule of `{op.name}` must give a cotangent, or None, for"
+            f" each of its {len(args)} operands, got {len(found)}"
+        )
+    return [_found_tangent(c) for c in found]
 
 
 def _derived_batcher(primitive: Any) -> Rule | None:
@@ -283,7 +311,9 @@ class Declared(Op):
 
     def structural(self) -> Any:
         given = self.__dict__["given"]
-        return type(self), *[(name, _key_of(given[name])) for name in sorted(given)]
+        rules = tuple(LOWERINGS.get(type(self), {}).values())
+        params = [(name, _key_of(given[name])) for name in sorted(given)]
+        return type(self), rules, *params
 
     def jaxprs(self) -> tuple[Any, ...]:
         values = self.__dict__["given"].values()
@@ -364,17 +394,7 @@ class Declared(Op):
                 " in reverse mode: state one in ad.primitive_transposes, or with"
                 " ad.deflinear2"
             )
-        given = [UndefinedPrimal(a.aval) if type(a) is Linear else a for a in args]
-        if self.multiple:
-            types = self.type(*[aval_of_operand(a) for a in args])
-            ct = [Zero(t) if c is None else c for c, t in zip(ct, types)]
-        found = rule(ct, *given, **self.params)
-        if len(found) != len(args):
-            raise TypeError(
-                f"the transposition rule of `{self.name}` must give a cotangent, or None,"
-                f" for each of its {len(args)} operands, got {len(found)}"
-            )
-        return [_found_tangent(c) for c in found]
+        return _transposed(self, rule, ct, args)
 
     def batch(self, axis: Axis, mapped: Sequence[bool], *args: Any) -> Any:
         dims = [0 if m else None for m in mapped]
@@ -426,12 +446,33 @@ def _lanes(out: Any, at: int | None) -> Any:
 # ---------------------------------------------------------------------------- lowering
 
 
+class ModuleContext:
+    """What a lowering is told of the program."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.kept: list[Any] = []
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms that the program is for."""
+        return (default_backend(),)
+
+    def add_keepalive(self, value: Any) -> None:
+        """Keeps a value alive as long as the lowering is known."""
+        self.kept.append(value)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _no_builder(self.name, f"asks for ctx.module_context.{name}")
+
+
 class LoweringContext:
     """What a lowering is told of the equation that it replaces."""
 
     def __init__(self, op: Declared, args: Sequence[Any]) -> None:
         self.primitive = type(op)
         self.effects = op.effects
+        self.module_context = ModuleContext(op.name)
         self.avals_in = [aval_of(x) for x in args]
         types = op.type(*self.avals_in)
         self.avals_out = list(types) if op.multiple else [types]

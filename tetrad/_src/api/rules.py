@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tetrad._src.api.inspect import struct_of
 from tetrad._src.api.primitives import (
     BATCHERS,
     JVPS,
@@ -22,6 +23,7 @@ from tetrad._src.api.primitives import (
 )
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.lib.callbacks import io_callback, pure_callback
 from tetrad._src.numpy import convert
 from tetrad._src.ops.views import broadcast_in_dim, moveaxis
 from tetrad._src.transforms.sums import add_any
@@ -278,6 +280,31 @@ def register_lowering(
     else:
         LOWERINGS[primitive] = {platform: rule}
     return rule
+
+
+def emit_python_callback(
+    context: Any,
+    callback: Rule,
+    token: Any,
+    operands: Sequence[Any],
+    operand_avals: Sequence[Aval],
+    result_avals: Sequence[Aval],
+    *,
+    has_side_effect: bool = False,
+    **options: Any,
+) -> tuple[list[Any], Any, None]:
+    """Inside a lowering: a call of `callback(*arrays)`, which gives a list of arrays.
+
+    Gives (results, token, None). With `has_side_effect` the call happens exactly where it
+    stands; otherwise it may be left out or repeated.
+    """
+
+    def called(*arrays: Any) -> list[Any]:
+        return list(callback(*arrays))
+
+    call = io_callback if has_side_effect else pure_callback
+    structs = [struct_of(aval) for aval in result_avals]
+    return list(call(called, structs, *operands)), token, None
 
 
 def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:

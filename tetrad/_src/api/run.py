@@ -21,6 +21,7 @@ from typing import Any
 FOLLOWED_VERSION = "0.10.2"  # the JAX release whose behaviour we follow
 OURS = "tetrad"
 THEIRS = "jax"
+PRIVATE = "jax._src"  # names that libraries import although they are private
 
 USAGE = """\
 usage: python -m tetrad script.py [arguments…]
@@ -38,7 +39,7 @@ class JaxFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != THEIRS and not fullname.startswith(THEIRS + "."):
             return None
-        ours = OURS + fullname[len(THEIRS) :]
+        ours = _ours(fullname)
         if not _exists(ours):
             raise ModuleNotFoundError(
                 f"No module named '{fullname}' (tetrad has no {ours})", name=fullname
@@ -47,7 +48,7 @@ class JaxFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """The module object of tetrad itself: `jax.numpy is tetrad.numpy`."""
-        ours = OURS + spec.name[len(THEIRS) :]
+        ours = _ours(spec.name)
         module = importlib.import_module(ours)
         self._identity = (module, module.__spec__, module.__loader__)
         return module
@@ -60,6 +61,13 @@ class JaxFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if spec is not None:
             module.__name__ = spec.name
             module.__package__ = spec.parent
+
+
+def _ours(fullname: str) -> str:
+    """The module that answers for a module of JAX; private ones have a place apart."""
+    if fullname == PRIVATE or fullname.startswith(PRIVATE + "."):
+        return f"{OURS}._jax_src{fullname[len(PRIVATE) :]}"
+    return OURS + fullname[len(THEIRS) :]
 
 
 def _exists(name: str) -> bool:

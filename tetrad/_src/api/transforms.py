@@ -89,7 +89,7 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
 def ensure_compile_time_eval() -> Iterator[None]:
     """A block whose operations run now, also while a function is traced.
 
-    Their operands must be known: traced values cannot be used inside.
+    Operations on traced values are traced as usual.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> @jax.jit
@@ -100,8 +100,23 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> float(f(2.0))
     12.0
     """
-    with at(base_trace()):
+    with at(_AtOnce(STATE.trace)):
         yield
+
+
+class _AtOnce(Trace):
+    """Runs what is known; the rest goes on to the transformation around."""
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+
+    def process(self, op: Any, args: Sequence[Any]) -> Any:
+        known = not any([isinstance(arg, Tracer) for arg in args])
+        STATE.trace = base_trace() if known else self.parent  # type: ignore[assignment]
+        try:
+            return op(*args)
+        finally:
+            STATE.trace = self
 
 
 class _Refuses(Trace):

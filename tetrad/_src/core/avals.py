@@ -124,6 +124,12 @@ class Aval:
             self.weak_type if weak_type is None else weak_type,
         )
 
+    def to_tangent_aval(self) -> Aval:
+        """The type of the tangents of such arrays."""
+        return self if self.inexact else Aval(self.shape, dtypes.float0)
+
+    to_ct_aval = to_tangent_aval
+
     def strong(self) -> Aval:
         return self.update(weak_type=False) if self.weak_type else self
 

@@ -77,6 +77,7 @@ class Trace:
     """
 
     parent: Trace | None = None
+    main = property(lambda self: self)  # JAX's name for what identifies it
     transformation: ClassVar[str] = ""
     eager: ClassVar[bool] = False
     stages: ClassVar[bool] = False

@@ -45,6 +45,7 @@ __all__ = [
     "name_stack",
     "named",
     "positions",
+    "register_exclusion",
     "source_line",
     "trim_traceback",
     "trims_itself",
@@ -82,7 +83,7 @@ _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + 
 
 # Frames that are passed over on the way to the user: ours, and those of the modules
 # through which a user's call may reach us.
-_PASSED_OVER: Final = (
+_PASSED_OVER: tuple[str, ...] = (
     _PACKAGE,
     os.path.dirname(np.__file__) + os.sep,
     contextlib.__file__,
@@ -90,6 +91,17 @@ _PASSED_OVER: Final = (
     "<frozen ",
 )
 _passed_over: dict[str, bool] = {}
+
+
+def register_exclusion(path: str) -> None:
+    """Counts the files whose path starts like this among those that are passed over.
+
+    A library that is built on this one registers itself, so that messages name the line
+    of whoever called it.
+    """
+    global _PASSED_OVER
+    _PASSED_OVER = (*_PASSED_OVER, path)
+    _passed_over.clear()
 
 
 def is_ours(filename: str) -> bool:
