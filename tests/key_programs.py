@@ -605,6 +605,38 @@ NO_REUSE = {
             return lax.scan(batch, 0, random.split(key, 5))[0]
         a = estimate(key)
     """,
+    "layers under checkpoint, scan, grad, vmap and jit": """
+        def layer(x, k):
+            return jnp.tanh(x + random.normal(k, x.shape)), None
+        def net(x, keys):
+            return jnp.sum(lax.scan(jax.checkpoint(layer), x, keys)[0])
+        k1, k2 = random.split(key)
+        a = jax.jit(jax.vmap(jax.grad(net)))(jnp.ones((2, 3)), random.split(k1, (2, 4)))
+        b = jax.hessian(lambda x: net(x, random.split(k2)))(jnp.ones(2))
+    """,
+    "Metropolis chains": """
+        def chain(key, x):
+            def step(x, key):
+                k1, k2 = random.split(key)
+                new = x + random.normal(k1)
+                accepted = random.uniform(k2) < jnp.exp(x * x - new * new)
+                return jnp.where(accepted, new, x), x
+            return lax.scan(step, x, random.split(key, 5))[1]
+        a = jax.jit(jax.vmap(chain))(random.split(raw, 3), jnp.zeros(3))
+    """,
+    "the bootstrap": """
+        def resampled(key, x):
+            return jnp.mean(random.choice(key, x, x.shape))
+        a = jax.vmap(resampled, in_axes=(0, None))(random.split(key, 9), jnp.arange(5.0))
+    """,
+    "branches in a loop that carries a raw key": """
+        def body(i, carry):
+            key, x = carry
+            key, sub = random.split(key)
+            x += lax.cond(i % 2 == 0, lambda k: random.normal(k), lambda k: 1.0, sub)
+            return key, x
+        a = lax.fori_loop(0, 4, body, (raw, 0.0))
+    """,
     "the samplers, each with a key of its own": """
         for sub, draw in zip(random.split(key, 40), [
             lambda k: random.bernoulli(k, 0.3, (2,)), lambda k: random.beta(k, 1.0, 2.0),

@@ -181,6 +181,54 @@ class Counting(Pool):
         return action()
 
 
+def fold_step(pool):
+    pool.arrays.append(random.fold_in(pool.pick(0), pool.step))
+
+
+LOOP_ACTIONS = (
+    draw, draw, draw_many, split, split, fold_in, fold_step, fold_step, index, index,
+    slice_, stack, reshape, jitted,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["typed", "raw"])
+def test_alarms_of_loops_are_those_of_the_values(raw):
+    outcomes = []
+    for seed in range(40):
+
+        def body(pool, step, arrays):
+            """A step of the loop: gives the key that it carries on."""
+            pool.chance, pool.step = python_random.Random(seed), step
+            pool.arrays = list(arrays)
+            for _ in range(4):
+                pool.chance.choice(LOOP_ACTIONS)(pool)
+            return pool.pick(0)
+
+        make = random.PRNGKey if raw else random.key
+        first, closed = random.split(make(seed))
+        xs = random.split(make(seed + 1000), 3)
+        with jax.key_check("off"):
+            pool = Counting(None, raw, first)
+            pool.before = set()
+            carry = first
+            for i in range(3):
+                carry = body(pool, i, (carry, closed, xs[i]))
+
+        def step(carry, x):
+            key, i = carry
+            return (body(Blind(None, raw, key), i, (key, closed, x)), i + 1), None
+
+        with jax.key_check("error"):
+            try:
+                jax.lax.scan(step, (first, 0), xs)
+                noticed = False
+            except KeyReuseError:
+                noticed = True
+        assert noticed == (pool.alarms > 0), seed
+        outcomes.append(noticed)
+    assert 10 < sum(outcomes) < 35
+
+
 @pytest.mark.parametrize("raw", [False, True], ids=["typed", "raw"])
 def test_alarms_under_jit_are_those_of_the_values(raw):
     actions = [action for action in ACTIONS if action is not wait]

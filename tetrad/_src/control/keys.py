@@ -6,10 +6,10 @@ each output whose key it is.
 
 The analysis walks over the equations with families and uses of keys as eager code has them
 (`ops/keys.py`), one family for each input. The branches of a `cond` are walked with the
-same state, and what any of them uses is used. The body of a loop is walked twice, with
-what it closes over and the carry of the first step: a key that the second step uses again
-is the same in all steps. Data of `fold_in` is compared by a number for each value, as in
-the elimination of common subexpressions.
+same state, and what any of them uses is used. The body of a loop is walked a few times, as
+it would run: a key that a later step uses again is the same in all steps. Data of
+`fold_in` is compared by a number for each value, as in the elimination of common
+subexpressions.
 
 Read `Walk` from `step` on, then `Summary`, then the hooks at the end.
 """
@@ -32,6 +32,8 @@ from tetrad._src.ops.keys import WHOLE, Family, KeyOp, Note, Reuse, Use
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import Place
 from tetrad._src.util.memo import memo_on_first
+
+TURNS = 3  # of a loop that are walked: a carry may become a constant after the first
 
 Notes = list[Note | None]
 Numbers = list[Any]
@@ -340,7 +342,7 @@ class Walk:
         first, second = op.cond_nconsts, op.cond_nconsts + op.body_nconsts
         carry, named = notes[second:], [self.fresh() for _ in notes[second:]]
         outside = self.kind
-        for _ in range(2):
+        for _ in range(TURNS):
             self.run(
                 op.cond_jaxpr, notes[:first] + carry, numbers[:first] + list(named)
             )
@@ -360,7 +362,7 @@ class Walk:
         carry, named = notes[first:second], [self.fresh() for _ in range(op.num_carry)]
         outside = self.kind
         outs: Notes = []
-        for step in range(min(op.length, 2)):
+        for step in range(min(op.length, TURNS)):
             xs, after = self.elements(
                 notes[second:], body.in_avals[second:], [True] * len(notes[second:])
             )
@@ -575,7 +577,7 @@ def summary_of(jaxpr: Jaxpr) -> Summary | None:
         return None
     if summary.routine and len(jaxpr.ins) == len(jaxpr.outs) == len(summary.sinks) == 1:
         made = summary.sinks[0].use.made
-        if made is not None and summary.outs == [made.note]:
+        if made is not None and _same(summary.outs[0], made.note):
             summary.__class__ = Divides
             return summary
     if jaxpr.outs and not summary.reuses:
@@ -586,7 +588,7 @@ def summary_of(jaxpr: Jaxpr) -> Summary | None:
 def _simplify(summary: Summary) -> None:
     """Makes it `Draws`, which is quick, if that says all of it."""
     whole = [family.note if family is not None else None for family in summary.inputs]
-    if any([sink.note != whole[sink.position] for sink in summary.sinks]):
+    if not all([_same(sink.note, whole[sink.position]) for sink in summary.sinks]):
         return
     passed: list[tuple[int, int]] = []
     fresh: list[tuple[int, int]] = []
@@ -596,12 +598,13 @@ def _simplify(summary: Summary) -> None:
             continue
         family, which = note
         if family.how == "input":
-            if note != whole[family.data]:
+            if not _same(note, whole[family.data]):
                 return
             passed.append((number, family.data))
             continue
-        used = family.mixed or family.parts or which in family.used
-        if used or not isinstance(which, int) or which < 0 and family.used:
+        if not isinstance(which, int) or which < 0 and family.used:
+            return
+        if family.mixed or family.parts or which in family.used:
             return
         families.append(family)
         if which < 0 and families.count(family) > 1:

@@ -568,6 +568,8 @@ def fold(note: Note, number: Any, place: Any, aval: Aval) -> Note:
 def unite(note: Note, children: Family) -> None:
     """The keys that were folded from a key which is now split are among its children."""
     family, which = note
+    if isinstance(which, np.ndarray):
+        return
     for (parent, number), (folded, _) in family.folds.items():
         if parent != which or type(number) is not int or folded.how != "fold":
             continue
