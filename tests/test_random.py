@@ -284,3 +284,26 @@ def test_samplers_do_not_rely_on_rank_promotion():
         assert drawn.shape == (7, 3, 2)
         assert random.dirichlet(random.key(0), jnp.ones(3), (2,)).shape == (2, 3)
         assert random.beta(random.key(0), jnp.ones(3), 2.0, (4, 3)).shape == (4, 3)
+
+
+def test_keys_without_numbers():
+    for impl in ("threefry2x32", "rbg"):
+        dtype = random.key_dtype(impl)
+        for blank in (jnp.zeros((2,), dtype), jnp.empty((2,), dtype)):
+            assert blank.dtype == dtype and not random.key_data(blank).any()
+    key = random.key(3)
+    assert (jnp.full((2,), key) == random.clone(key)).all()
+
+
+def test_custom_vjp_around_a_key():
+    @jax.custom_vjp
+    def f(x, state):
+        return state
+
+    def backward(_, state_bar):
+        assert state_bar[1].dtype == jax.dtypes.float0
+        return state_bar[0], state_bar
+
+    f.defvjp(lambda x, state: (state, None), backward)
+    state = (8.0, random.key(123))
+    assert float(jax.grad(lambda x: f(x, state)[0])(3.0)) == 1.0

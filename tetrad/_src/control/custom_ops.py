@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tetrad._src.control.call import (
     JaxprCall,
     Mask,
@@ -33,6 +35,7 @@ from tetrad._src.core.op import Axis, Linear, Whole
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.families import Call
 from tetrad._src.ops.views import reduce_sum, zeros
+from tetrad._src.util import dtypes
 from tetrad._src.transforms.transpose import transpose_jaxpr
 from tetrad._src.transforms.vmap import (
     Batch,
@@ -484,6 +487,11 @@ class VjpForward(JaxprCall):
         return jit_of(jaxpr), (False,) * self.consts + used_ins
 
 
+def _no_cotangent(aval: Aval) -> Any:
+    """Zeros for an output; keys have none but of dtype float0."""
+    return np.zeros(aval.shape, dtypes.float0) if aval.kind == "K" else zeros(aval)
+
+
 class CustomLinear(Call):
     """The derivative of a `custom_vjp` function, known by its transpose only.
 
@@ -522,7 +530,7 @@ class CustomLinear(Call):
         given = list(cts)
         if not self.rules.symbolic:
             given = [
-                zeros(aval) if ct is None else ct
+                _no_cotangent(aval) if ct is None else ct
                 for ct, aval in zip(cts, self.out_avals)
             ]
         found = self.rules.bwd(args[: self.residuals], given)

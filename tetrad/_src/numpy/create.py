@@ -41,6 +41,8 @@ def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any) -> Value:
         found = float_dtype(name, dtype)
         if found == dtypes.float0:
             return np.zeros(extents, found)  # type: ignore[return-value]
+        if dtypes.is_key(found):
+            return on_device(_blank_keys(extents, found, fill, name), device)
         plan = lax.BroadcastInDim(extents, ()), found.type(fill)
         if key is not None and dtype in _QUIET:
             _fillings[key] = plan
