@@ -213,6 +213,41 @@ jitted(
     ),
 )
 jitted(
+    "bernoulli_4m",
+    lambda jax, jnp, np: (
+        lambda k: jax.random.bernoulli(k, 0.3, (2048, 2048)),
+        (jax.random.PRNGKey(0),),
+    ),
+)
+jitted(
+    "categorical_2048",
+    lambda jax, jnp, np: (
+        lambda k, x: jax.random.categorical(k, x),
+        (jax.random.PRNGKey(0), matrix(jnp, np, 2048)),
+    ),
+)
+jitted(
+    "permutation_1m",
+    lambda jax, jnp, np: (
+        lambda k: jax.random.permutation(k, 1_000_000),
+        (jax.random.PRNGKey(0),),
+    ),
+)
+jitted(
+    "gamma_100k",
+    lambda jax, jnp, np: (
+        lambda k: jax.random.gamma(k, 2.0, (100_000,)),
+        (jax.random.PRNGKey(0),),
+    ),
+)
+jitted(
+    "poisson_100k",
+    lambda jax, jnp, np: (
+        lambda k: jax.random.poisson(k, 30.0, (100_000,)),
+        (jax.random.PRNGKey(0),),
+    ),
+)
+jitted(
     "softmax_rows_16m",
     lambda jax, jnp, np: (lambda x: jax.nn.softmax(x), (matrix(jnp, np, 4096),)),
 )
