@@ -1,5 +1,6 @@
 """Mistakes that random programs found, made small."""
 
+import numpy as np
 import pytest
 from plugin import needs_plugin, on_plugin
 
@@ -41,3 +42,18 @@ def test_comparison_of_negative_constants_on_the_plugin():
     here = f(jax.random.key(3)).tolist()
     with on_plugin():
         assert f(jax.random.key(3)).tolist() == here
+
+
+def test_fold_of_complex_extrema():
+    """The fold by a known function has no operation for complex numbers."""
+    x = jnp.array([[1 + 2j, 3 - 1j], [1 + 5j, 2 + 9j]])
+    start = np.complex64(complex(-np.inf, 0))
+    assert lax.reduce(x, start, lax.max, (0,)).tolist() == [1 + 5j, 3 - 1j]
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])
+def test_convolution_of_no_lanes(axes):
+    lhs = jnp.zeros((2, 3, 5, 5) if axes[0] is None else (0, 2, 3, 5, 5))
+    rhs = jnp.zeros((4, 3, 2, 2) if axes[1] is None else (0, 4, 3, 2, 2))
+    f = lambda a, b: lax.conv_general_dilated(a, b, (1, 1), "VALID")
+    assert jax.vmap(f, axes)(lhs, rhs).shape == (0, 2, 4, 4, 4)

@@ -129,6 +129,9 @@ def test_vmap(program):
             compare = assert_bits if program.exact else near
             assert_all([x[lane] for x in got], values(lanes[lane]), note, compare)
     partly(program, f, numbers)
+    none = jax.vmap(f)(*program.arguments(jax, program.numbers(1, lanes=0)))
+    for got, (name, shape, dtype) in zip(none, program.results):
+        assert (got.shape, got.dtype) == ((0, *shape), dtype), f"no lanes: {name}"
 
 
 def partly(program, f, numbers):

@@ -234,6 +234,14 @@ class ConvGeneralDilated(Op):
 
     def batch(self, axis: Axis, mapped: Sequence[bool], lhs: Any, rhs: Any) -> Any:
         numbers = self.dimension_numbers
+        if axis.size == 0:  # the extents of a lane cannot be told from what is joined
+            lanes = [
+                aval.drop((0,)) if on else aval
+                for aval, on in zip((aval_of(lhs), aval_of(rhs)), mapped)
+            ]
+            out = self.type(*lanes)
+            zero = np.zeros((), out.dtype)
+            return broadcast_in_dim(zero, (0, *out.shape), ())
         if mapped[0] and mapped[1]:
             return self.batch_both(axis, lhs, rhs)
         out_batch, out_feature = numbers.out_spec[:2]

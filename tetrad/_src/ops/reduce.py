@@ -472,6 +472,8 @@ def fold_of(
     name = combiner_of(computation) if not consts else None
     if name is None:
         return None
+    if name in ("max", "min") and aval_of(x).kind not in ChooserReduce.accepts:
+        return None
     fold, identity, combine = _FOLDS[name]
     out = fold(x, axes)
     if not isinstance(init, Value):
