@@ -73,7 +73,7 @@ def test_the_message_names_all_places_and_the_line_to_write():
         f"    made        {name}:1  rng = random.key(3)",
         f"    first used  {name}:2  x = random.normal(rng, (3,))",
         f"    used again  {name}:3  y = random.uniform(rng, (3,))",
-        f"Split the key in front of {name}:3:",
+        "Split the key before each use:",
         "    rng, subkey = random.split(rng)",
         "    y = random.uniform(subkey, (3,))",
     ]
@@ -102,6 +102,20 @@ def test_the_message_finds_the_caller_of_a_function():
     )
     assert "`seed` is used twice: it gives the same random numbers again" in text
     assert "    seed, subkey = random.split(seed)\n    b = init(subkey)" in text
+
+
+def test_the_message_names_the_argument_of_a_compiled_function():
+    text = message(REUSE["a pytree under jit"])
+    assert "`" in text
+    text = message(
+        """
+        @jax.jit
+        def draw(scale, keys):
+            return scale * random.normal(keys["a"]) + random.uniform(keys["a"])
+        x = draw(2.0, {"a": key})
+        """
+    )
+    assert "    given       to `draw` as `keys['a']`\n" in text
 
 
 def test_messages_of_vmap_and_loops():

@@ -103,7 +103,8 @@ class TracedFunction:
             with at(base_trace()):
                 held = tuple([as_value(c, self.what) for c in consts])
         op = self._operation(jaxpr, len(held), call)
-        return Entry(op, held, flat.out_tree, keys.check(jaxpr))
+        uses = keys.check(jaxpr, lambda: call.leaf_names(call.key.in_tree))
+        return Entry(op, held, flat.out_tree, uses)
 
     def _tell(self, reason: str) -> None:
         """Tells hooks and the log why the function is traced."""

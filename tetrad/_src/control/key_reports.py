@@ -97,7 +97,9 @@ def _splits(use: Use) -> bool:
 def _rows(reuse: Reuse, name: str) -> list[str]:
     """Where the key was made, first used and used again."""
     family: Family = reuse.note[0]
-    rows: list[tuple[str, Place | None]] = []
+    rows: list[tuple[str, Place | str | None]] = []
+    if reuse.origin:
+        rows.append(("given", reuse.origin))
     if family.place is not None:
         words = {
             "array": "came from",
@@ -130,15 +132,17 @@ def _rows(reuse: Reuse, name: str) -> list[str]:
     ]
 
 
-def _places(word: str, use: Use) -> list[tuple[str, Place | None]]:
-    rows = [(word, use.place)]
+def _places(word: str, use: Use) -> list[tuple[str, Place | str | None]]:
+    rows: list[tuple[str, Place | str | None]] = [(word, use.place)]
     if use.inside is not None and use.inside != use.place:
         rows.append(("  inside, at", use.inside))
     return rows
 
 
-def _shown(place: Place | None) -> tuple[str, str]:
+def _shown(place: Place | str | None) -> tuple[str, str]:
     """The line of a place, and its text."""
+    if isinstance(place, str):
+        return place, ""
     if place is None:
         return "an unknown line", ""
     line = frames.line_of(place)
@@ -246,41 +250,44 @@ def _advice(reuse: Reuse, name: str) -> list[str]:
             f"    {split}",
             f"or fold the number of the step into it: {prefix}.fold_in({key}, i).",
         ]
-    if not key.replace(".", "_").replace("_", "a").isalnum():
-        split = f"{new}1, {new}2 = {prefix}.split({key})"
-        new = f"{new}1"
     owner = _owner(reuse)
-    place = owner[1] if owner is not None else reuse.again.place
     earlier = call_at(reuse.earlier.inside or reuse.earlier.place)
     if owner is None and _splits(reuse.earlier) and earlier is not None:
-        longer = _longer_split(earlier, new)
+        longer = _longer_split(
+            earlier, _targets(call) if _splits(reuse.again) else [new]
+        )
         if longer is not None:
-            return [
-                "Make one more key where it is split, and use that here:",
-                f"    {longer}",
-            ]
-    if owner is None and _splits(reuse.again) and not _splits(reuse.earlier):
-        place = reuse.earlier.place
-    before = "an unknown line" if place is None else str(frames.line_of(place))
-    advice = [f"Split the key in front of {before}:", f"    {split}"]
-    use = call_at(place)
-    text = _with_key(use, key, new) if use is not None else None
-    if text is not None:
-        return [*advice, f"    {text}"]
-    return [*advice, f"and use `{new}` there."]
+            return ["Make all keys where it is split first:", f"    {longer}"]
+    if not key.replace(".", "_").isidentifier():
+        return [
+            "Split it before its first use, into a key for each use:",
+            f"    {new}1, {new}2 = {prefix}.split({key})",
+        ]
+    first = owner is None and _splits(reuse.again) and not _splits(reuse.earlier)
+    example = earlier if first else call_at(owner[1]) if owner is not None else call
+    advice = ["Split the key before each use:", f"    {split}"]
+    text = _with_key(example, key, new) if example is not None else None
+    return [*advice, f"    {text}" if text else f"and use `{new}`."]
 
 
-def _longer_split(call: Call, new: str) -> str | None:
+def _targets(call: Call | None) -> list[str]:
+    """The names that the user's `k1, k2 = split(…)` binds."""
+    statement = call.statement if call is not None else None
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Tuple):
+            return [ast.unparse(element) for element in target.elts]
+    return []
+
+
+def _longer_split(call: Call, more: list[str]) -> str | None:
     """`k1, k2, subkey = split(key, 3)` for the user's `k1, k2 = split(key)`."""
-    statement = call.statement
-    if not isinstance(statement, ast.Assign) or statement.value is not call.node:
+    names = _targets(call)
+    if not names or not more or getattr(call.statement, "value", None) is not call.node:
         return None
-    target = statement.targets[0]
-    if not isinstance(target, ast.Tuple):
-        return None
-    names = [ast.unparse(element) for element in target.elts]
+    names += [name for name in more if name not in names]
     called = ast.unparse(call.node.func)
-    return f"{', '.join([*names, new])} = {called}({call.key}, {len(names) + 1})"
+    return f"{', '.join(names)} = {called}({call.key}, {len(names)})"
 
 
 class _Renamed(ast.NodeTransformer):

@@ -667,15 +667,28 @@ def called(trace: Trace, op: Any, args: Sequence[Any], outs: Sequence[Any]) -> N
         _check_lanes(trace, op, summary, args)
 
 
-def check(jaxpr: Jaxpr) -> Summary | None:
-    """Reports the reuses inside of a jaxpr that a user's function became."""
+def check(jaxpr: Jaxpr, names: Callable[[], Sequence[str]]) -> Summary | None:
+    """Reports the reuses inside of a jaxpr that a user's function became.
+
+    `names` are those of its last inputs; what it closes over stands before them.
+    """
     if config.key_check == "off":
         return None
     summary = summary_of(jaxpr)
     if summary is not None:
         for reuse in summary.reuses:
-            keys.report(reuse)
+            keys.report(reuse._replace(origin=_origin(reuse.note, jaxpr, names)))
     return summary
+
+
+def _origin(note: Note, jaxpr: Jaxpr, names: Callable[[], Sequence[str]]) -> str:
+    """How the function came by a key, if it was given to it."""
+    family = note[0]
+    if family.how != "input":
+        return ""
+    words = names()
+    at = family.data - (len(jaxpr.ins) - len(words))
+    return f"to `{jaxpr.name}` as `{words[at]}`" if at >= 0 else ""
 
 
 def _check_lanes(trace: Trace, op: Any, summary: Summary, args: Sequence[Any]) -> None:

@@ -422,6 +422,7 @@ class Reuse(NamedTuple):
 
     `kind` is "twice"; "loop" if each step of a loop uses it; "lanes" if each lane of a
     `vmap` does (there is no earlier use then); "seed" if one seed is built in two places.
+    `origin` says how a compiled function came by the key, if it was given to it.
     """
 
     kind: str
@@ -429,6 +430,7 @@ class Reuse(NamedTuple):
     note: Note
     earlier: Use
     again: Use
+    origin: str = ""
 
 
 def report(reuse: Reuse) -> None:
