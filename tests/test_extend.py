@@ -508,3 +508,28 @@ def test_libraries_that_pass_a_call_on(tmp_path):
     source_info_util.register_exclusion(str(path))
     closed = jax.make_jaxpr(lambda x: space["call"](jnp.sin, x))(1.0)
     assert "wrapper.py" not in str(closed.eqns[0].where)
+
+
+def test_rules_that_know_the_axis():
+    p = core.Primitive("lanes")
+    p.def_abstract_eval(same_type)
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, *, n=1: x * n, False))
+    seen = []
+
+    def rule(size, name, _, operands, dims):
+        seen.append((size, name, dims))
+        return p.bind(*operands, n=size), dims[0]
+
+    batching.axis_primitive_batchers[p] = rule
+    assert p in batching.axis_primitive_batchers
+    got = jax.vmap(p.bind, axis_name="i")(jnp.ones(3))
+    np.testing.assert_array_equal(got, [3, 3, 3])
+    assert seen == [(3, "i", [0])]
+
+
+def test_zeros_among_tangents():
+    zeros = jax.custom_derivatives.zero_from_primal({"a": jnp.ones(2), "b": 3})
+    np.testing.assert_array_equal(zeros["a"], [0, 0])
+    assert zeros["b"].dtype == jax.float0
+    (zero,) = jax.custom_derivatives.zero_from_primal([1.0], symbolic_zeros=True)
+    assert isinstance(zero, jax.custom_derivatives.SymbolicZero)

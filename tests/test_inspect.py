@@ -229,3 +229,13 @@ def test_jaxprs_have_no_equations_for_nothing():
     closed = jax.make_jaxpr(lambda: lax.convert_element_type(3.5, "int32"))()
     assert len(closed.eqns) == 1
     assert jax.core.eval_jaxpr(closed.jaxpr, ()) == [3]
+
+
+def test_shapes_of_shapes():
+    struct = jax.ShapeDtypeStruct((2,), "float32")
+    assert jax.eval_shape(lambda: struct) == struct
+    found = jax.eval_shape(lambda x: {"a": (struct, x + 1)}, 1)
+    assert found["a"][0] == struct
+    assert found["a"][1].dtype == "int32"
+    with pytest.raises(TypeError, match="ShapeDtypeStruct"):
+        jax.jit(lambda: struct)()

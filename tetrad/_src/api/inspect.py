@@ -291,7 +291,8 @@ def make_jaxpr(
 def eval_shape(fun: Fun, *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of `fun(*args, **kwargs)`, without computing anything.
 
-    Arguments may be arrays or `ShapeDtypeStruct`s; the result is a pytree of the latter.
+    Arguments may be arrays or `ShapeDtypeStruct`s, and so may the results of `fun`; the
+    result is a pytree of the latter.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> jax.eval_shape(jnp.dot, jnp.ones((3, 4)), jnp.ones((4,)))
@@ -301,6 +302,24 @@ def eval_shape(fun: Fun, *args: Any, **kwargs: Any) -> Any:
         check_callable(fun, "eval_shape", "eval_shape(f, x), not eval_shape(f(x))")
         leaves, in_tree = tree.flatten((args, kwargs))
         avals = abstract_leaves("eval_shape", fun, in_tree, leaves)
-        flat = FlatFunction(fun, in_tree, "eval_shape")
+        flat = _ShapeFunction(fun, in_tree, "eval_shape")
         jaxpr, _ = stage(flat, avals, name_of(fun))
-        return flat.out_tree.unflatten([struct_of(a) for a in jaxpr.out_avals])
+        structs = [struct_of(a) for a in jaxpr.out_avals]
+        for place, struct in flat.structs.items():
+            structs[place] = struct
+        return flat.out_tree.unflatten(structs)
+
+
+class _ShapeFunction(FlatFunction):
+    """A function whose results may be ShapeDtypeStructs: these are its answer."""
+
+    __slots__ = ("structs",)
+
+    structs: dict[int, ShapeDtypeStruct]
+
+    def checked(self, outs: list[Any]) -> list[Any]:
+        self.structs = {
+            i: out for i, out in enumerate(outs) if isinstance(out, ShapeDtypeStruct)
+        }
+        known = [0 if i in self.structs else out for i, out in enumerate(outs)]
+        return super().checked(known)

@@ -218,6 +218,23 @@ JVPS = Rules("differentiation rule", _derived_jvp)
 TRANSPOSES = Rules("transposition rule", _derived_transpose)
 BATCHERS = Rules("batching rule", _derived_batcher)
 AXIS_BATCHERS = Rules("batching rule", _none)  # rules that are given the axis, too
+
+
+class AxisRules:
+    """Rules `rule(size, name, None, operands, dims, **params)`, as a view of the table
+    whose rules get the axis in one piece."""
+
+    def __setitem__(self, primitive: Any, rule: Rule) -> None:
+        def batch(axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
+            return rule(axis.size, axis.name, None, args, dims, **params)
+
+        AXIS_BATCHERS[primitive] = batch
+
+    def __contains__(self, primitive: object) -> bool:
+        return primitive in AXIS_BATCHERS
+
+
+NAMED_AXIS_BATCHERS = AxisRules()
 LOWERINGS = Rules("lowering", _none)  # primitive -> {platform or None: rule}
 
 

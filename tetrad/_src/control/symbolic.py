@@ -83,14 +83,18 @@ def zeros_of(aval: Aval) -> Any:
 
 
 def zero_from_primal(value: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero among the tangents of `value`, an array or a `SymbolicZero`.
+    """The zero among the tangents of `value`, a pytree of arrays or `SymbolicZero`s.
 
     >>> import tetrad as jax
     >>> jax.custom_derivatives.zero_from_primal(2.0, symbolic_zeros=True)
     SymbolicZero(float32[])
     """
-    zero = SymbolicZero.from_primal_value(value)
-    return zero if symbolic_zeros else zero.instantiate()
+
+    def zero_of(x: Any) -> Any:
+        zero = SymbolicZero.from_primal_value(x)
+        return zero if symbolic_zeros else zero.instantiate()
+
+    return tree.map(zero_of, value)
 
 
 def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
