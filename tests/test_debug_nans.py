@@ -215,3 +215,14 @@ def test_on_a_plugin(looking):
         assert "step 3 of scan" in message(lambda: lax.scan(falling, 3.0, jnp.ones(5)))
         f = jax.jit(lambda x: 0.0 / x, donate_argnums=0)
         assert "encountered in div" in message(f, jnp.array(0.0))
+
+
+def test_running_again_is_no_second_use_of_a_key(looking):
+    def noisy(key):
+        def step(c, k):
+            return c, jnp.log(jax.random.normal(k))
+
+        return lax.scan(step, 0.0, jax.random.split(key, 9))
+
+    for wrap in (lambda f: f, jax.jit):
+        assert "of scan" in message(wrap(noisy), jax.random.key(0))
