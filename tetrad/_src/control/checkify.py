@@ -38,9 +38,9 @@ from tetrad._src.ops.compare import ge, lt, select
 from tetrad._src.ops.elementwise import bitwise_and
 from tetrad._src.ops.identity import stop_gradient
 from tetrad._src.ops.index import dynamic_index_in_dim
+from tetrad._src.ops.random import RandomClone
 from tetrad._src.ops.reduce import argmax
 from tetrad._src.ops.views import reshape, zeros
-from tetrad._src.util.config import config
 from tetrad._src.util.memo import memo_on_first
 
 INT32 = np.dtype(np.int32)
@@ -135,6 +135,16 @@ class _Findings:
         self.note(results[count], results[count + 1 :], sites)
         return list(results[:count])
 
+    def beside(self, inner: Checked, args: Sequence[Any]) -> None:
+        """Notes the errors of what was computed by other means from the same values."""
+        if inner.sites:
+            # The same numbers again are meant: they are those of one draw.
+            again = [
+                RandomClone()(a) if aval_of(a).kind == "K" else stop_gradient(a)
+                for a in args
+            ]
+            self.split(eval_jaxpr(inner.jaxpr, again), inner.sites)
+
     def step(self, op: Op, args: Sequence[Any], place: Any) -> list[Any]:
         """Carries out one operation, and gives its results."""
         rule = next((_RULES[cls] for cls in type(op).__mro__ if cls in _RULES), None)
@@ -197,14 +207,11 @@ def _custom(found: _Findings, op: Any, args: Sequence[Any]) -> list[Any]:
     if not isinstance(op.fun, Staged):
         return list(op(*args))
     body = op.fun.jaxpr
-    inner = checked(body, found.enabled)
-    if inner.sites:
-        with config.scope("tetrad_key_check", "off"):  # the same keys, for one draw
-            outs = eval_jaxpr(inner.jaxpr, [stop_gradient(a) for a in args])
-        found.split(outs, inner.sites)
     plain = checked(body, frozenset()).jaxpr
     rule = op.rule if isinstance(op, CustomJvp) else op.rules
-    return list(type(op)(Staged(plain), rule)(*args))
+    results = list(type(op)(Staged(plain), rule)(*args))
+    found.beside(checked(body, found.enabled), args)
+    return results
 
 
 def _other_call(found: _Findings, op: Op, args: Sequence[Any]) -> list[Any]:
@@ -212,10 +219,11 @@ def _other_call(found: _Findings, op: Op, args: Sequence[Any]) -> list[Any]:
     if op.expand is None or _untouched(op, found.enabled):
         return list(op(*args))
     inner = checked(_expanded(op, tuple([aval_of(a) for a in args])), found.enabled)
-    with config.scope("tetrad_key_check", "off"):  # the same keys, for one draw
-        outs = eval_jaxpr(inner.jaxpr, args)
-    results = found.split(outs, inner.sites)
-    return results if _has_checks(op) else list(op(*args))
+    if _has_checks(op):
+        return found.split(eval_jaxpr(inner.jaxpr, args), inner.sites)
+    results = list(op(*args))
+    found.beside(inner, args)
+    return results
 
 
 def _expanded(op: Op, avals: tuple[Aval, ...]) -> Jaxpr:
