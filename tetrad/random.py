@@ -1,6 +1,5 @@
 """Random numbers from explicit keys."""
 
-from tetrad._src.util.errors import KeyReuseError as KeyReuseError
 from tetrad._src.lib.random.vectors import ball as ball
 from tetrad._src.lib.random.uniform import bernoulli as bernoulli
 from tetrad._src.lib.random.gamma import beta as beta
@@ -24,14 +23,18 @@ from tetrad._src.lib.random.counts import geometric as geometric
 from tetrad._src.lib.random.continuous import gumbel as gumbel
 from tetrad._src.lib.random.keys import key as key
 from tetrad._src.lib.random.keys import key_data as key_data
+from tetrad._src.lib.random.keys import key_dtype as key_dtype
 from tetrad._src.lib.random.keys import key_impl as key_impl
+from tetrad._src.util.errors import KeyReuseError as KeyReuseError
 from tetrad._src.lib.random.continuous import laplace as laplace
 from tetrad._src.lib.random.gamma import loggamma as loggamma
 from tetrad._src.lib.random.continuous import logistic as logistic
 from tetrad._src.lib.random.continuous import lognormal as lognormal
 from tetrad._src.lib.random.continuous import maxwell as maxwell
 from tetrad._src.lib.random.counts import multinomial as multinomial
+from tetrad._src.lib.random.vectors import multivariate_normal as multivariate_normal
 from tetrad._src.lib.random.uniform import normal as normal
+from tetrad._src.lib.random.vectors import orthogonal as orthogonal
 from tetrad._src.lib.random.continuous import pareto as pareto
 from tetrad._src.lib.random.orders import permutation as permutation
 from tetrad._src.lib.random.counts import poisson as poisson
@@ -48,6 +51,3 @@ from tetrad._src.lib.random.uniform import uniform as uniform
 from tetrad._src.lib.random.continuous import wald as wald
 from tetrad._src.lib.random.continuous import weibull_min as weibull_min
 from tetrad._src.lib.random.keys import wrap_key_data as wrap_key_data
-from tetrad._src.lib.random.vectors import multivariate_normal as multivariate_normal
-from tetrad._src.lib.random.vectors import orthogonal as orthogonal
-from tetrad._src.lib.random.keys import key_dtype as key_dtype

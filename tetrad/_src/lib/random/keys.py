@@ -53,14 +53,14 @@ def PRNGKey(seed: int | Value, *, impl: Any = None) -> Any:
     return like(typed, not config.jax_enable_custom_prng)
 
 
-def key_dtype(impl: Any = None) -> Any:
+def key_dtype(impl_spec: Any = None) -> Any:
     """The dtype of the keys of a generator; see `key`.
 
     >>> import tetrad as jax
     >>> jax.random.key_dtype("rbg")
     key<rbg>
     """
-    return dtypes.KEYS[_generator(impl, None, "key_dtype")]
+    return dtypes.KEYS[_generator(impl_spec, None, "key_dtype")]
 
 
 def _generator(impl: Any, dtype: Any, name: str) -> str:
@@ -124,14 +124,14 @@ def key_data(keys: Key) -> Any:
     return keys if raw else random.random_unwrap(typed)
 
 
-def wrap_key_data(words: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Typed keys with the given words, an array of uint32 of shape `(…, 2)`.
 
     `impl` and `dtype` are those of `key`; "rbg" and "unsafe_rbg" take four words.
     TypeError for other shapes and dtypes.
     """
     impl = _generator(impl, dtype, "wrap_key_data")
-    words = convert.operand(words, "random.wrap_key_data")
+    words = convert.operand(key_bits_array, "random.wrap_key_data")
     aval, count = aval_of(words), dtypes.KEYS[impl].words
     if aval.dtype != np.uint32 or aval.shape[-1:] != (count,):
         raise TypeError(
@@ -147,9 +147,9 @@ def key_impl(keys: Key) -> str:
     return str(typed.aval.dtype.impl)
 
 
-def clone(keys: Key) -> Any:
+def clone(key: Key) -> Any:
     """The same keys, meant to be used again."""
-    typed, raw = any_keys(keys, "clone")
+    typed, raw = any_keys(key, "clone")
     return like(random.random_clone(typed), raw)
 
 

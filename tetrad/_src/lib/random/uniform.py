@@ -42,8 +42,16 @@ NUMBERS = (int, float, np.integer, np.floating)
 ZERO, ONE = 0.0, 1.0
 
 
-def bits(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
+def bits(
+    key: Key,
+    shape: Shape = (),
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Uniform random bits as unsigned integers (uint32 by default)."""
+    if out_sharding is not None:
+        no_sharding(out_sharding, "bits")
     dtype = dtypes.canonicalize_dtype(np.uint32 if dtype is None else dtype)
     if dtypes.kind(dtype) != "u":
         raise ValueError(
@@ -59,6 +67,8 @@ def uniform(
     dtype: Any = None,
     minval: Any = ZERO,
     maxval: Any = ONE,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Uniform numbers in [minval, maxval).
 
@@ -69,6 +79,8 @@ def uniform(
     >>> bool((u >= 0).all() and (u < 1).all())
     True
     """
+    if out_sharding is not None:
+        no_sharding(out_sharding, "uniform")
     dtype = float_dtype(dtype, "uniform")
     shape = shape_of(shape, "uniform")
     typed = sampling_key(key, "uniform")
@@ -107,7 +119,13 @@ def spread(unit: Any, low: Any, high: Any) -> Any:
     return ops.max(low, random.stretch(unit, ops.sub(high, low), low))
 
 
-def normal(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
+def normal(
+    key: Key,
+    shape: Shape = (),
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Standard normal numbers; complex dtypes have unit variance in all.
 
     With U uniform in (-1, 1): sqrt(2) erf_inv(U).
@@ -116,6 +134,8 @@ def normal(key: Key, shape: Shape = (), dtype: Any = None) -> Any:
     >>> jax.random.normal(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
+    if out_sharding is not None:
+        no_sharding(out_sharding, "normal")
     dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
     shape = shape_of(shape, "normal")
     if dtypes.kind(dtype) == "c":
@@ -228,7 +248,15 @@ def _truncated(
     return ops.min(ops.max(drawn, above), below)
 
 
-def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+def randint(
+    key: Key,
+    shape: Shape,
+    minval: Any,
+    maxval: Any,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
     """Uniform integers in [minval, maxval).
 
     minval and maxval broadcast to `shape`; where maxval <= minval the result is minval.
@@ -238,6 +266,8 @@ def randint(key: Key, shape: Shape, minval: Any, maxval: Any, dtype: Any = None)
     >>> int(d.min()), int(d.max())
     (1, 6)
     """
+    if out_sharding is not None:
+        no_sharding(out_sharding, "randint")
     dtype = dtypes.canonicalize_dtype(int if dtype is None else dtype)
     if dtypes.kind(dtype) not in "iu":
         raise TypeError(f"jax.random.randint draws integers, got dtype={dtype.name}")
