@@ -320,9 +320,36 @@ def moved(
     if same and is_key(out.dtype) or is_raw(source) and is_raw(out):
         if source.size == out.size and (family.size == 1 or source.shape == out.shape):
             return note
+        if type(which) is int and which == WHOLE:
+            number = _the_one(op, source, others)
+            if number >= 0:
+                return one(family, number)
         table = _places(op, source, others)
         return None if table is None else chosen(note, source, table)
     return None
+
+
+_ones: Cache = Cache("keys taken from arrays", limit=4096)
+
+
+def _the_one(op: Any, source: Aval, others: Sequence[Any]) -> int:
+    """The number of the one key that an operation takes from an array; -1 if not one."""
+    try:
+        found: int | None = _ones.get((op, source, *others))
+    except TypeError:  # a start that is an array
+        return -1
+    if found is not None:
+        return found
+    table = _places(op, source, others)
+    found = -1
+    if table is not None and is_key(source.dtype):
+        if table.size == 1:
+            found = int(table.reshape(()))
+    elif table is not None and table.size == 2 and table.shape[-1:] == (2,):
+        first, second = table.reshape(-1).tolist()
+        if first % 2 == 0 and second == first + 1:
+            found = first // 2
+    return int(_ones.setdefault((op, source, *others), found))
 
 
 def joined(
