@@ -41,9 +41,12 @@ Fun = Callable[..., Any]
 
 
 def _types_of(args: Sequence[Any], state: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The key of arguments that are all arrays; None if some are not."""
+    """The key of arguments that are all arrays; None if some are not.
+
+    The recorder refuses values of transformations that are over.
+    """
     try:
-        return (state, *map(type, args), *[x.aval for x in args])
+        return (state, *[x.aval for x in args])
     except AttributeError:
         return None
 

@@ -355,6 +355,8 @@ class Entry:
 
     def operands(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """What `program` takes."""
+        if self.kept is None and not self.consts:
+            return tuple(leaves)
         both = (*self.consts, *leaves)
         if self.kept is None:
             return both

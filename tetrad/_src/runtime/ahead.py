@@ -63,6 +63,5 @@ def _stand_in(aval: Aval, place: Placement) -> Array:
     made.placement = place
     made.buffer = _NO_BUFFER
     made.args = ()
-    made.uses = 0
     made.epoch = 0
     return made

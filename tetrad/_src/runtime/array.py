@@ -69,7 +69,7 @@ class Array(Value, metaclass=ArrayType):
     entry: Any  # how it is computed, while pending
     args: tuple[Any, ...]
     where: Any  # the user line that made it: (code, lasti)
-    uses: int  # operands of pending operations that are this array, during a flush
+    uses: int  # operands of pending operations that are this array; set by each flush
     position: int  # number in the program being closed; leaves count from -1 down
     epoch: int  # the last flush that needed it
     tape: Any  # where it is recorded

@@ -275,15 +275,19 @@ def _flush(snapshot: list[Array]) -> None:
 def _count(snapshot: list[Array]) -> list[int]:
     """Reference counts of the nodes; notes in `uses` how many the tape itself holds."""
     held = counts.count(snapshot)  # first: no local may hold a node yet
+    mark = execute.next_epoch()  # of ready operands that have been met
     for node in snapshot:
         node.uses = 0
+        if node.entry.projected:
+            node.args[0].uses += 1
+            continue
         for arg in node.args:
             if type(arg) is Array:
-                arg.uses = 0
-    for node in snapshot:
-        for arg in node.args:
-            if type(arg) is Array:
-                arg.uses += 1
+                if arg.buffer is None or arg.epoch == mark:
+                    arg.uses += 1
+                else:
+                    arg.epoch = mark
+                    arg.uses = 1
     return held
 
 
@@ -297,6 +301,9 @@ def _live(snapshot: list[Array], held: list[int]) -> list[Array]:
             node.epoch = epoch
             outs.append(node)
         elif node.epoch != epoch:
+            continue
+        if node.entry.projected:
+            node.args[0].epoch = epoch
             continue
         for arg in node.args:
             if type(arg) is Array:

@@ -106,7 +106,6 @@ class Recorder(Trace):
         made.entry = entry
         made.args = args  # type: ignore[assignment]
         made.where = STATE.where or user_frame()
-        made.uses = 0
         made.epoch = 0
         made.tape = tape
         tape.nodes.append(made)
@@ -259,7 +258,6 @@ def _node(entry: Any, args: tuple[Any, ...], place: Placement, where: Any) -> Ar
     made.entry = entry
     made.args = args
     made.where = where
-    made.uses = 0
     made.epoch = 0
     made.tape = None
     return made
@@ -280,7 +278,6 @@ def _project(call: Array) -> list[Array]:
         made.entry = entry
         made.args = args
         made.where = where
-        made.uses = 0
         made.epoch = 0
         made.tape = tape
         outs.append(made)
@@ -410,7 +407,6 @@ def ready(buffer: Any, aval: Aval, place: Placement, where: Any) -> Array:
     made.entry = None
     made.args = ()
     made.where = where
-    made.uses = 0
     made.epoch = 0
     made.tape = None
     return made
