@@ -174,3 +174,11 @@ def test_what_is_known_runs_now():
 def test_checkpoints_of_static_values_without_a_hash():
     f = jax.checkpoint(lambda scale, x: x * scale["a"], static_argnums=0)
     assert jax.grad(f, argnums=1)({"a": 3.0}, 2.0) == 3
+
+
+def test_swapping_an_axis_with_that_of_the_lanes():
+    x = jnp.arange(18).reshape(3, 2, 3)
+    got = jax.vmap(lambda v: lax.pswapaxes(v, "i", 1), axis_name="i")(x)
+    np.testing.assert_array_equal(got, np.swapaxes(x, 0, 2))
+    with pytest.raises(ValueError, match="all_to_all"):
+        jax.vmap(lambda v: lax.pswapaxes(v, "i", 0), axis_name="i")(x)

@@ -22,4 +22,6 @@ from tetrad._src.control.checks import init_error as init_error
 from tetrad._src.util.errors import CheckError as JaxRuntimeError
 from tetrad._src.util.frames import hide_all as _hide_all
 
+ErrorCategory = type[JaxException]
+
 _hide_all(globals())

@@ -30,6 +30,7 @@ from tetrad._src.control.collectives import pmin as pmin
 from tetrad._src.control.collectives import ppermute as ppermute
 from tetrad._src.control.collectives import pshuffle as pshuffle
 from tetrad._src.control.collectives import psum as psum
+from tetrad._src.control.collectives import pswapaxes as pswapaxes
 from tetrad._src.control.collectives import psum_scatter as psum_scatter
 
 # Arithmetic

@@ -367,3 +367,14 @@ def all_to_all(
         return reshape(joined, (*own[:to], own[to] * own[to + 1], *own[to + 2 :]))
 
     return tree.map(exchange, x)
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
+    """Swaps the axis `axis` with the axis of the lanes, which is as long.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> swap = jax.vmap(lambda row: jax.lax.pswapaxes(row, "i", 0), axis_name="i")
+    >>> swap(jnp.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return all_to_all(x, axis_name, axis, axis)

@@ -1,0 +1,3 @@
+"""Checks in compiled programs."""
+
+from tetrad.experimental.checkify import *  # noqa: F403
