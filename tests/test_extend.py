@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from plugin import needs_plugin, on_plugin
 
 import tetrad as jax
 import tetrad.numpy as jnp
@@ -533,3 +534,13 @@ def test_zeros_among_tangents():
     assert zeros["b"].dtype == jax.float0
     (zero,) = jax.custom_derivatives.zero_from_primal([1.0], symbolic_zeros=True)
     assert isinstance(zero, jax.custom_derivatives.SymbolicZero)
+
+
+@needs_plugin
+def test_on_another_platform():
+    p = lowered_as("affine", lambda x, *, n: x * n + 1, [lambda t, x, *, n: t * n])
+    with on_plugin():
+        x = jnp.arange(3.0)
+        np.testing.assert_array_equal(jax.jit(lambda x: p.bind(x, n=2))(x), [1, 3, 5])
+        slope = jax.jit(jax.grad(lambda x: p.bind(x, n=2).sum()))
+        np.testing.assert_array_equal(slope(x), [2, 2, 2])
