@@ -2,5 +2,6 @@
 
 from tetrad._src.lib.callbacks import io_callback as io_callback
 from tetrad.experimental import checkify as checkify
+from tetrad.experimental import key_reuse as key_reuse
 
-__all__ = ["checkify", "io_callback"]
+__all__ = ["checkify", "io_callback", "key_reuse"]

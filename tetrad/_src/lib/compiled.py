@@ -37,7 +37,11 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fun)
     def call(*args: Any, **options: Any) -> Any:
-        avals = tuple([x.aval if isinstance(x, Value) else aval_of(x) for x in args])
+        avals: tuple[Any, ...]
+        if len(args) == 1 and isinstance(args[0], Value):
+            avals = (args[0].aval,)
+        else:
+            avals = tuple([aval_of(x) for x in args])
         key = (config.key, avals, *options.items())
         found = operations.get(key)
         if found is None:
@@ -48,8 +52,19 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
             return op(*args)[0]
         outs = trace.process(op, args)
         if drawn_from >= 0:
-            drawn(args[drawn_from], outs[0], op)
-        elif uses is not None:
+            # As `drawn` does, for a key by itself that was not used before.
+            out = outs[0]
+            try:
+                family, which = args[drawn_from].note
+                if which.__class__ is int and which >= 0 and not family.mixed:
+                    this = (out.where, op, None, None)
+                    if family.used.setdefault(which, this) is this:
+                        return out
+            except AttributeError:
+                pass
+            drawn(args[drawn_from], out, op)
+            return out
+        if uses is not None:
             uses.tell(op, args, outs)
         return outs[0]
 

@@ -514,11 +514,9 @@ def drawn(keys: Any, out: Any, op: Any, inside: Place | None = None) -> None:
     if family.mixed or type(which) is not int or which < 0:
         earlier = use(note, this)
     else:
-        used = family.used
-        if which not in used:
-            used[which] = this
+        earlier = family.used.setdefault(which, this)
+        if earlier is this:
             return
-        earlier = used[which]
     if earlier is not None:
         report(Reuse("twice", keys, note, Use._make(earlier), Use._make(this)))
 
@@ -557,14 +555,13 @@ def divided(keys: Any, out: Any, op: Any, how: str = "split") -> None:
 
 def folded(keys: Any, data: Any, out: Any) -> None:
     """`out` are keys folded from `keys` and `data`; the same data gives the same keys."""
-    note: Note | None = getattr(keys, "note", None)
-    if note is None:
+    try:
+        note = keys.note
+    except AttributeError:
         note = note_of(keys)
         if note is None:
             return
-    number = data if isinstance(data, int) else None
-    if isinstance(data, np.integer):
-        number = int(data)
+    number = int(data) if isinstance(data, (int, np.integer)) else None
     out.note = found = fold(note, number, out.where, out.aval)
     recent.append(found[0])
 
@@ -582,11 +579,12 @@ def fold(note: Note, number: Any, place: Any, aval: Aval) -> Note:
         folds = family.folds = {}
     found: Note | None = folds.get((which, number))
     if found is None:
-        found = Family("fold", place, note, aval, number).note
+        single = aval.size == (1 if is_key(aval.dtype) else 2)
+        found = Family("fold", place, note, aval, number), 0 if single else WHOLE
         split = family.used.get(which)
         if split is not None and split[2] is not None and type(number) is int:
             children = split[2]
-            if children.how == "split" and number < children.size:
+            if numbered(children) and number < children.size:
                 found = one(children, number)
         folds[which, number] = found
         if len(folds) > FOLDS:
@@ -594,10 +592,22 @@ def fold(note: Note, number: Any, place: Any, aval: Aval) -> Note:
     return found
 
 
+def numbered(children: Family) -> bool:
+    """Whether these are children of a split which are the keys with numbers folded in:
+    so it is with Threefry, whose children are the cipher of 0, 1, …
+    """
+    kind = children.aval.dtype
+    return (
+        children.how == "split"
+        and config.jax_threefry_partitionable
+        and (kind is dtypes.KEY or not is_key(kind))
+    )
+
+
 def unite(note: Note, children: Family) -> None:
     """The keys that were folded from a key which is now split are among its children."""
     family, which = note
-    if isinstance(which, np.ndarray):
+    if isinstance(which, np.ndarray) or not numbered(children):
         return
     for (parent, number), (folded, _) in family.folds.items():
         if parent != which or type(number) is not int or folded.how != "fold":
