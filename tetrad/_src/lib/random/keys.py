@@ -14,9 +14,8 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.lib.compiled import compiled
-from tetrad._src.lib.random.arguments import pick
+from tetrad._src.lib.random.arguments import pick, shape_of
 from tetrad._src.numpy import convert
-from tetrad._src.numpy.axes import shape_argument
 from tetrad._src.ops import random
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.util import dtypes, frames
@@ -241,7 +240,7 @@ def split(key: Key, num: int | tuple[int, ...] = 2) -> Any:
     >>> import tetrad as jax
     >>> key, sub = jax.random.split(jax.random.key(0))
     """
-    shape = shape_argument(num, "jax.random.split")
+    shape = (num,) if type(num) is int and num >= 0 else shape_of(num, "split")
     if (
         isinstance(key, Value)
         and key.aval is _RAW_KEY
