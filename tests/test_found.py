@@ -57,3 +57,8 @@ def test_convolution_of_no_lanes(axes):
     rhs = jnp.zeros((4, 3, 2, 2) if axes[1] is None else (0, 4, 3, 2, 2))
     f = lambda a, b: lax.conv_general_dilated(a, b, (1, 1), "VALID")
     assert jax.vmap(f, axes)(lhs, rhs).shape == (0, 2, 4, 4, 4)
+
+
+def test_transform_along_no_axes():
+    x = jnp.array([[1 + 2j, 3 - 1j]])
+    assert lax.fft(x, "FFT", ()).tolist() == x.tolist()

@@ -332,7 +332,7 @@ def fft(x: Operand, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
       x: complex numbers; real ones for RFFT.
       fft_type: "FFT", "IFFT", "RFFT", "IRFFT" or an `FftType`.
       fft_lengths: the lengths of the axes to transform, in the real array for RFFT and
-        IRFFT.
+        IRFFT. Without lengths, `x` as it is.
 
     X[k] = Σⱼ x[j]·exp(−2πi·jk/n) for each axis; inverse transforms have + and divide by n.
     TypeError for other dtypes, ValueError if lengths do not fit.
@@ -351,4 +351,5 @@ def fft(x: Operand, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
             )
         fft_type = FftType[fft_type.upper()]
     x = check_operand(x, "fft")
-    return Fft(FftType(fft_type), ints(fft_lengths, "fft"))(x)
+    lengths = ints(fft_lengths, "fft")
+    return Fft(FftType(fft_type), lengths)(x) if lengths else x
