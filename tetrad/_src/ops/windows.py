@@ -10,6 +10,7 @@ Read `Sliding`, `Windows`, then the reductions, then the public functions.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -23,9 +24,9 @@ from tetrad._src.ops.arithmetic import add, div, mul, rem
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import Operand, Rearrange, check_operand
 from tetrad._src.ops.gather import index_take
-from tetrad._src.ops.reduce import Argmax, Argmin, ReduceMax, ReduceMin, limits
+from tetrad._src.ops.reduce import Argmax, Argmin, ReduceMax, ReduceMin
 from tetrad._src.ops.shape import ints, reshape
-from tetrad._src.ops.slices import pad
+from tetrad._src.ops.slices import pad, slice, stack
 from tetrad._src.ops.views import (
     ReduceSum,
     broadcasted_iota,
@@ -135,6 +136,25 @@ class Windows(Rearrange):
         places = [stride * s for stride, s in zip(strides, self.strides)]
         inside = [strides[a] * self.dilation[a] for a in self.axes]
         return self.type(operand), (*places, *inside), offset
+
+    def expand(self, operand: Any) -> Any:
+        """For machines that have no such index map: the elements of a window in turn."""
+        out = self.type(aval_of(operand))
+        ndim = aval_of(operand).ndim
+        places = out.shape[:ndim]
+        parts = []
+        for inside in itertools.product(
+            *[range(self.dimensions[a]) for a in self.axes]
+        ):
+            starts = [0] * ndim
+            for axis, k in zip(self.axes, inside):
+                starts[axis] = k * self.dilation[axis]
+            limits = [
+                first + max(n - 1, 0) * s + min(n, 1)
+                for first, n, s in zip(starts, places, self.strides)
+            ]
+            parts.append(slice(operand, starts, limits, self.strides))
+        return reshape(stack(parts, ndim), out.shape)
 
 
 def windows_of(operand: Any, how: Sliding) -> tuple[Any, Shape]:
@@ -293,7 +313,7 @@ class ReduceWindowMax(ReduceWindowExtreme):
         return ReduceMax(axes)
 
     def combined(self, block: Any, x: Any, y: Any) -> Any:
-        return block.maximum(x, y)
+        return block.max(x, y)
 
 
 class ReduceWindowMin(ReduceWindowExtreme):
@@ -312,7 +332,7 @@ class ReduceWindowMin(ReduceWindowExtreme):
         return ReduceMin(axes)
 
     def combined(self, block: Any, x: Any, y: Any) -> Any:
-        return block.minimum(x, y)
+        return block.min(x, y)
 
 
 def _lowest(dtype: Any) -> Any:
