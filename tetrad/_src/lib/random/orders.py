@@ -70,16 +70,7 @@ def categorical(
     axis = axis_argument(axis, aval.ndim, "jax.random.categorical")
     batch = aval.shape[:axis] + aval.shape[axis + 1 :]
     full = batch if shape is None else shape_of(shape, "categorical")
-    tail = full[len(full) - len(batch) :]
-    try:
-        fits = len(tail) == len(batch) and np.broadcast_shapes(tail, batch) == tail
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"jax.random.categorical: shape={full} must end in {batch}, the shape of"
-            " the logits without their category axis"
-        )
+    tail = _tail_of(full, batch)
     prefix = full[: len(full) - len(batch)]
     dtype = aval.dtype if aval.kind == "f" else dtypes.canonicalize_dtype(float)
     rows = (*tail[:axis], aval.shape[axis], *tail[axis:])
@@ -99,6 +90,21 @@ def categorical(
     scores = ops.add(noise, spread_out(logits, rows, dtype))
     chosen = top_k(shape_functions.moveaxis(scores, axis, -1), draws)[1]
     return shape_ops.reshape(shape_functions.moveaxis(chosen, -1, 0), full)
+
+
+def _tail_of(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The end of the shape of categorical draws, to which the logits broadcast."""
+    tail = shape[len(shape) - len(batch) :]
+    try:
+        fits = len(tail) == len(batch) and np.broadcast_shapes(tail, batch) == tail
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"jax.random.categorical: shape={shape} must end in {batch}, the shape of"
+            " the logits without their category axis"
+        )
+    return tail
 
 
 # ------------------------------------------------------------------- orders and choices
@@ -212,12 +218,9 @@ def choice(
         picked = _weighted(typed, p, count, draws, replace, mode)
     elif replace:
         picked = randint(typed, (draws,), 0, max(count, 1))
-    elif not is_count:  # the elements themselves, in random order
-        order = permutation(typed, count) if aval_of(a).ndim > 1 else None
-        if order is None:
-            mixed = _shuffle(typed, a, axis=0)
-            return shape_ops.reshape(shape_ops.slice(mixed, (0,), (draws,)), shape)
-        picked = shape_ops.slice(order, (0,), (draws,))
+    elif aval_of(a).ndim == 1:  # the elements themselves, in random order
+        mixed = shape_ops.slice(_shuffle(typed, a, axis=0), (0,), (draws,))
+        return shape_ops.reshape(mixed, shape)
     else:
         picked = shape_ops.slice(permutation(typed, count), (0,), (draws,))
     if is_count:
