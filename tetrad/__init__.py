@@ -6,6 +6,8 @@ on these `jit`, `grad` and their family. `import tetrad as jax` is all a JAX pro
 needs to change.
 """
 
+import importlib as _importlib
+
 from tetrad._src import wiring as _wiring  # fills the ports; must come first
 
 from tetrad import api_util as api_util
@@ -116,6 +118,21 @@ from tetrad.version import __version__ as __version__
 from tetrad.version import __version_info__ as __version_info__
 
 DeviceArray = Array
+
+# Modules that are loaded when they are first used.
+_LATER = ("scipy",)
+
+
+def __getattr__(name: str) -> object:
+    """The modules that `import tetrad` does not load."""
+    if name in _LATER:
+        return _importlib.import_module(f"tetrad.{name}")
+    raise AttributeError(f"module 'tetrad' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 # An exception that leaves a public function loses the frames of our inside.
 for _module in (

@@ -13,22 +13,13 @@ from typing import Any
 from tetrad import lax, nn
 from tetrad import numpy
 from tetrad._src.control.custom import custom_jvp
+from tetrad._src.scipy.arguments import floats
 
 jnp: Any = numpy  # arrays have methods that their type does not state
 
 softmax = nn.softmax
 log_softmax = nn.log_softmax
 logsumexp = nn.logsumexp
-
-
-def _floats(*xs: Any) -> Any:
-    """Arrays of one floating-point dtype and shape."""
-    arrays = [jnp.asarray(x) for x in xs]
-    dtype = jnp.result_type(float, *arrays)
-    if any(jnp.issubdtype(x.dtype, jnp.inexact) for x in arrays):
-        dtype = jnp.result_type(*arrays)
-    found = jnp.broadcast_arrays(*[x.astype(dtype) for x in arrays])
-    return found[0] if len(found) == 1 else tuple(found)
 
 
 # ------------------------------------------------------------------ error and normal
@@ -41,7 +32,7 @@ def erf(x: Any) -> Any:
     >>> special.erf(jnp.array([0., 1.]))
     Array([0.       , 0.8427008], dtype=float32)
     """
-    return lax.erf(_floats(x))
+    return lax.erf(floats(x))
 
 
 def erfc(x: Any) -> Any:
@@ -51,7 +42,7 @@ def erfc(x: Any) -> Any:
     >>> special.erfc(0.0)
     Array(1., dtype=float32)
     """
-    return lax.erfc(_floats(x))
+    return lax.erfc(floats(x))
 
 
 def erfinv(x: Any) -> Any:
@@ -61,7 +52,7 @@ def erfinv(x: Any) -> Any:
     >>> special.erfinv(0.0)
     Array(0., dtype=float32)
     """
-    return lax.erf_inv(_floats(x))
+    return lax.erf_inv(floats(x))
 
 
 def ndtr(x: Any) -> Any:
@@ -71,7 +62,7 @@ def ndtr(x: Any) -> Any:
     >>> special.ndtr(0.0)
     Array(0.5, dtype=float32)
     """
-    x = _floats(x)
+    x = floats(x)
     return 0.5 * lax.erfc(-x * math.sqrt(0.5))
 
 
@@ -107,7 +98,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     >>> special.log_ndtr(-30.0).round(2)
     Array(-454.32, dtype=float32)
     """
-    return _log_ndtr(_floats(x))
+    return _log_ndtr(floats(x))
 
 
 # Wichura, Algorithm AS 241 (1988): rational functions for the middle and the tails.
@@ -176,7 +167,7 @@ def ndtri(p: Any) -> Any:
     >>> special.ndtri(jnp.array([0.5, 0.975])).round(4)
     Array([0.  , 1.96], dtype=float32)
     """
-    return _ndtri(_floats(p))
+    return _ndtri(floats(p))
 
 
 # --------------------------------------------------------------------- gamma and beta
@@ -189,7 +180,7 @@ def gammaln(x: Any) -> Any:
     >>> special.gammaln(3.0)
     Array(0.6931472, dtype=float32)
     """
-    return lax.lgamma(_floats(x))
+    return lax.lgamma(floats(x))
 
 
 def gammasgn(x: Any) -> Any:
@@ -199,7 +190,7 @@ def gammasgn(x: Any) -> Any:
     >>> special.gammasgn(jnp.array([-0.5, 2.]))
     Array([-1.,  1.], dtype=float32)
     """
-    x = _floats(x)
+    x = floats(x)
     floor = jnp.floor(x)
     sign = jnp.where((x < 0) & (jnp.mod(floor, 2) != 0), -1.0, 1.0).astype(x.dtype)
     pole = (x < 0) & (x == floor)
@@ -214,7 +205,7 @@ def gamma(x: Any) -> Any:
     >>> special.gamma(5.0).round(3)
     Array(24., dtype=float32)
     """
-    x = _floats(x)
+    x = floats(x)
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
@@ -227,7 +218,7 @@ def factorial(n: Any, exact: bool = False) -> Any:
     """
     if exact:
         raise NotImplementedError("factorial: exact=True needs Python's math.factorial")
-    n = _floats(n)
+    n = floats(n)
     value = jnp.exp(lax.lgamma(jnp.where(n < 0, 0.0, n) + 1))
     return jnp.where(n < 0, 0, value)
 
@@ -239,7 +230,7 @@ def digamma(x: Any) -> Any:
     >>> special.digamma(1.0)
     Array(-0.5772157, dtype=float32)
     """
-    return lax.digamma(_floats(x))
+    return lax.digamma(floats(x))
 
 
 def polygamma(n: Any, x: Any) -> Any:
@@ -249,7 +240,7 @@ def polygamma(n: Any, x: Any) -> Any:
     >>> special.polygamma(1, 1.0).round(4)
     Array(1.6449, dtype=float32)
     """
-    n, x = _floats(n, x)
+    n, x = floats(n, x)
     return lax.polygamma(n, x)
 
 
@@ -260,7 +251,7 @@ def zeta(x: Any, q: Any = None) -> Any:
     >>> special.zeta(2.0, 1.0).round(4)
     Array(1.6449, dtype=float32)
     """
-    x, q = _floats(x, 1.0 if q is None else q)
+    x, q = floats(x, 1.0 if q is None else q)
     return lax.zeta(x, q)
 
 
@@ -271,7 +262,7 @@ def betaln(a: Any, b: Any) -> Any:
     >>> special.betaln(1.0, 2.0).round(4)
     Array(-0.6931, dtype=float32)
     """
-    a, b = _floats(a, b)
+    a, b = floats(a, b)
     return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
 
 
@@ -282,7 +273,7 @@ def beta(a: Any, b: Any) -> Any:
     >>> special.beta(1.0, 2.0).round(4)
     Array(0.5, dtype=float32)
     """
-    a, b = _floats(a, b)
+    a, b = floats(a, b)
     sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
     return sign * jnp.exp(betaln(a, b))
 
@@ -294,7 +285,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     >>> special.betainc(1.0, 1.0, 0.25)
     Array(0.25, dtype=float32)
     """
-    return lax.betainc(*_floats(a, b, x))
+    return lax.betainc(*floats(a, b, x))
 
 
 def gammainc(a: Any, x: Any) -> Any:
@@ -304,7 +295,7 @@ def gammainc(a: Any, x: Any) -> Any:
     >>> special.gammainc(1.0, 0.0)
     Array(0., dtype=float32)
     """
-    return lax.igamma(*_floats(a, x))
+    return lax.igamma(*floats(a, x))
 
 
 def gammaincc(a: Any, x: Any) -> Any:
@@ -314,7 +305,7 @@ def gammaincc(a: Any, x: Any) -> Any:
     >>> special.gammaincc(1.0, 0.0)
     Array(1., dtype=float32)
     """
-    return lax.igammac(*_floats(a, x))
+    return lax.igammac(*floats(a, x))
 
 
 def multigammaln(a: Any, d: int) -> Any:
@@ -324,7 +315,7 @@ def multigammaln(a: Any, d: int) -> Any:
     >>> special.multigammaln(2.0, 1).round(4)
     Array(0., dtype=float32)
     """
-    a = _floats(a)
+    a = floats(a)
     constant = 0.25 * d * (d - 1) * math.log(math.pi)
     halves = a[..., None] - jnp.arange(d, dtype=a.dtype) / 2
     return constant + jnp.sum(lax.lgamma(halves), -1)
@@ -337,7 +328,7 @@ def poch(z: Any, m: Any) -> Any:
     >>> special.poch(2.0, 3.0).round(3)
     Array(24., dtype=float32)
     """
-    z, m = _floats(z, m)
+    z, m = floats(z, m)
     sign = gammasgn(z + m) * gammasgn(z)
     return jnp.where(m == 0, 1, sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
@@ -351,7 +342,7 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Any:
     """
     if exact:
         raise NotImplementedError("comb: exact=True needs Python's math.comb")
-    N, k = _floats(N, k)
+    N, k = floats(N, k)
     if repetition:
         return comb(N + k - 1, k)
     valid = (N >= 0) & (k >= 0) & (k <= N)
@@ -370,7 +361,7 @@ def i0e(x: Any) -> Any:
     >>> special.i0e(0.0)
     Array(1., dtype=float32)
     """
-    return lax.bessel_i0e(_floats(x))
+    return lax.bessel_i0e(floats(x))
 
 
 def i0(x: Any) -> Any:
@@ -380,7 +371,7 @@ def i0(x: Any) -> Any:
     >>> special.i0(0.0)
     Array(1., dtype=float32)
     """
-    x = _floats(x)
+    x = floats(x)
     return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
 
 
@@ -391,7 +382,7 @@ def i1e(x: Any) -> Any:
     >>> special.i1e(0.0)
     Array(0., dtype=float32)
     """
-    return lax.bessel_i1e(_floats(x))
+    return lax.bessel_i1e(floats(x))
 
 
 def i1(x: Any) -> Any:
@@ -401,7 +392,7 @@ def i1(x: Any) -> Any:
     >>> special.i1(0.0)
     Array(0., dtype=float32)
     """
-    x = _floats(x)
+    x = floats(x)
     return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
 
 
@@ -415,7 +406,7 @@ def expit(x: Any) -> Any:
     >>> special.expit(0.0)
     Array(0.5, dtype=float32)
     """
-    return lax.logistic(_floats(x))
+    return lax.logistic(floats(x))
 
 
 def logit(p: Any) -> Any:
@@ -425,8 +416,14 @@ def logit(p: Any) -> Any:
     >>> special.logit(0.5)
     Array(0., dtype=float32)
     """
-    p = _floats(p)
+    p = floats(p)
     return jnp.log(p / (1 - p))
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """x/y, where 0/0 is 0: the slope of 0·log y stays 0 up to y = 0."""
+    none = (x == 0) & (y == 0)
+    return jnp.where(none, 0, x / jnp.where(none, 1, y))
 
 
 @custom_jvp
@@ -439,7 +436,7 @@ def _xlogy(x: Any, y: Any) -> Any:
 @_xlogy.defjvp
 def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (dx, dy) = primals, tangents
-    return _xlogy(x, y), dx * jnp.log(y) + dy * x / y
+    return _xlogy(x, y), dx * jnp.log(y) + dy * _quotient(x, y)
 
 
 def xlogy(x: Any, y: Any) -> Any:
@@ -449,7 +446,7 @@ def xlogy(x: Any, y: Any) -> Any:
     >>> special.xlogy(0.0, 0.0)
     Array(0., dtype=float32)
     """
-    return _xlogy(*_floats(x, y))
+    return _xlogy(*floats(x, y))
 
 
 @custom_jvp
@@ -462,7 +459,7 @@ def _xlog1py(x: Any, y: Any) -> Any:
 @_xlog1py.defjvp
 def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (dx, dy) = primals, tangents
-    return _xlog1py(x, y), dx * jnp.log1p(y) + dy * x / (1 + y)
+    return _xlog1py(x, y), dx * jnp.log1p(y) + dy * _quotient(x, 1 + y)
 
 
 def xlog1py(x: Any, y: Any) -> Any:
@@ -472,7 +469,7 @@ def xlog1py(x: Any, y: Any) -> Any:
     >>> special.xlog1py(0.0, -1.0)
     Array(0., dtype=float32)
     """
-    return _xlog1py(*_floats(x, y))
+    return _xlog1py(*floats(x, y))
 
 
 def entr(x: Any) -> Any:
@@ -482,7 +479,7 @@ def entr(x: Any) -> Any:
     >>> special.entr(jnp.array([0., 0.5]))
     Array([0.       , 0.3465736], dtype=float32)
     """
-    x = _floats(x)
+    x = floats(x)
     safe = jnp.where(x > 0, x, 1)
     value = jnp.where(jnp.isnan(x), x, jnp.where(x == 0, 0, -jnp.inf))
     return jnp.where(x > 0, -safe * jnp.log(safe), value)
@@ -495,7 +492,7 @@ def rel_entr(p: Any, q: Any) -> Any:
     >>> special.rel_entr(1.0, 1.0)
     Array(0., dtype=float32)
     """
-    p, q = _floats(p, q)
+    p, q = floats(p, q)
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     a, b = jnp.where(both, p, 1), jnp.where(both, q, 1)
     value = a * (jnp.log(a) - jnp.log(b))
@@ -509,7 +506,7 @@ def kl_div(p: Any, q: Any) -> Any:
     >>> special.kl_div(1.0, 1.0)
     Array(0., dtype=float32)
     """
-    p, q = _floats(p, q)
+    p, q = floats(p, q)
     return rel_entr(p, q) - p + q
 
 
@@ -520,7 +517,7 @@ def boxcox(x: Any, lmbda: Any) -> Any:
     >>> special.boxcox(4.0, 0.5)
     Array(2., dtype=float32)
     """
-    x, power = _floats(x, lmbda)
+    x, power = floats(x, lmbda)
     none = power == 0
     safe = jnp.where(none, 1, power)
     return jnp.where(none, jnp.log(x), jnp.expm1(safe * jnp.log(x)) / safe)
@@ -533,7 +530,7 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
     >>> special.boxcox1p(3.0, 0.5)
     Array(2., dtype=float32)
     """
-    x, power = _floats(x, lmbda)
+    x, power = floats(x, lmbda)
     none = power == 0
     safe = jnp.where(none, 1, power)
     return jnp.where(none, jnp.log1p(x), jnp.expm1(safe * jnp.log1p(x)) / safe)

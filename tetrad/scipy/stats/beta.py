@@ -1,0 +1,8 @@
+"""The beta distribution of shapes a and b."""
+
+from tetrad._src.scipy.stats.beta import cdf as cdf
+from tetrad._src.scipy.stats.beta import logcdf as logcdf
+from tetrad._src.scipy.stats.beta import logpdf as logpdf
+from tetrad._src.scipy.stats.beta import logsf as logsf
+from tetrad._src.scipy.stats.beta import pdf as pdf
+from tetrad._src.scipy.stats.beta import sf as sf

@@ -1,0 +1,5 @@
+"""The Laplace distribution."""
+
+from tetrad._src.scipy.stats.laplace import cdf as cdf
+from tetrad._src.scipy.stats.laplace import logpdf as logpdf
+from tetrad._src.scipy.stats.laplace import pdf as pdf

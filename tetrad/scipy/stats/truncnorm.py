@@ -1,0 +1,8 @@
+"""The standard normal distribution cut to [a, b], then scaled and moved."""
+
+from tetrad._src.scipy.stats.truncnorm import cdf as cdf
+from tetrad._src.scipy.stats.truncnorm import logcdf as logcdf
+from tetrad._src.scipy.stats.truncnorm import logpdf as logpdf
+from tetrad._src.scipy.stats.truncnorm import logsf as logsf
+from tetrad._src.scipy.stats.truncnorm import pdf as pdf
+from tetrad._src.scipy.stats.truncnorm import sf as sf

@@ -1,0 +1,6 @@
+"""The uniform distribution on [loc, loc + scale]."""
+
+from tetrad._src.scipy.stats.uniform import cdf as cdf
+from tetrad._src.scipy.stats.uniform import logpdf as logpdf
+from tetrad._src.scipy.stats.uniform import pdf as pdf
+from tetrad._src.scipy.stats.uniform import ppf as ppf

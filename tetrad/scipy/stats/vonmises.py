@@ -1,0 +1,4 @@
+"""The von Mises distribution of angles, concentrated about 0 by kappa."""
+
+from tetrad._src.scipy.stats.vonmises import logpdf as logpdf
+from tetrad._src.scipy.stats.vonmises import pdf as pdf
