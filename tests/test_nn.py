@@ -198,3 +198,21 @@ def test_plain_first_weights():
         initializers.he_normal()(key, (5,))
     with pytest.raises(ValueError, match="mode must be one of"):
         initializers.variance_scaling(1.0, "fan", "normal")
+
+
+def test_orthogonal_initializers():
+    keys = iter(jax.random.split(jax.random.key(0), 9))
+    for shape, column_axis in (((4, 3), -1), ((2, 3, 4), -1), ((3, 2, 5), 0)):
+        w = initializers.orthogonal(2.0, column_axis)(next(keys), shape)
+        assert w.shape == shape
+        m = np.moveaxis(np.asarray(w), column_axis, -1).reshape(-1, shape[column_axis])
+        gram = m.T @ m if m.shape[0] >= m.shape[1] else m @ m.T
+        np.testing.assert_allclose(gram, 4 * np.eye(len(gram)), atol=1e-5)
+    w = initializers.delta_orthogonal()(next(keys), (3, 4, 2, 5))
+    middle = np.asarray(w[1, 1])
+    np.testing.assert_allclose(middle @ middle.T, np.eye(2), atol=1e-5)
+    assert np.count_nonzero(w) == np.count_nonzero(middle)
+    with pytest.raises(ValueError, match="two axes or more"):
+        initializers.orthogonal()(next(keys), (3,))
+    with pytest.raises(ValueError, match="more inputs"):
+        initializers.delta_orthogonal()(next(keys), (3, 3, 2))

@@ -15,6 +15,7 @@ import numpy as np
 
 from tetrad._src.lib import random
 from tetrad._src.numpy import convert, create, elementwise, transcendental
+from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.axes import shape_argument
 from tetrad._src.util import dtypes
 
@@ -241,3 +242,77 @@ he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform")
 he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal")
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+# ---------------------------------------------------------------------------- orthogonal
+
+
+def orthogonal(
+    scale: Any = 1.0, column_axis: int = -1, dtype: Any = None
+) -> Initializer:
+    """An initializer of orthonormal columns (rows, if there are fewer), times `scale`.
+
+    The matrix has the axis `column_axis` for its columns, and all others for its rows.
+    The initializer raises ValueError for shapes of fewer than two axes.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> q = jax.nn.initializers.orthogonal()(jax.random.key(0), (3, 2))
+    >>> bool(jnp.allclose(q.T @ q, jnp.eye(2), atol=1e-6))
+    True
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        kind = _default(dtype)
+        extents = shape_argument(shape, "an initializer")
+        if len(extents) < 2:
+            raise ValueError(
+                "orthogonal: weights must have two axes or more, got shape"
+                f" {tuple(extents)}"
+            )
+        if 0 in extents:
+            return create.zeros(extents, kind)
+        columns = extents[column_axis]
+        rest = list(extents)
+        del rest[column_axis]
+        q = random.orthogonal(key, math.prod(rest), (), kind, columns)
+        q = shape_functions.reshape(q, (*rest, columns))
+        moved = shape_functions.moveaxis(q, -1, column_axis)
+        return moved * convert.asarray(scale, kind)
+
+    return init
+
+
+def delta_orthogonal(
+    scale: Any = 1.0, column_axis: int = -1, dtype: Any = None
+) -> Initializer:
+    """An initializer for convolutions: `orthogonal` in the middle of the window, else 0.
+
+    Shapes are (*window, inputs, outputs), with a window of 1 to 3 axes and no more inputs
+    than outputs; the initializer raises ValueError for others. Source: Xiao et al.,
+    "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+    >>> import tetrad as jax
+    >>> w = jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 2, 2))
+    >>> [float(abs(m).sum()) > 0 for m in w]
+    [False, True, False]
+    """
+    matrix = orthogonal(scale, column_axis, dtype)
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        kind = _default(dtype)
+        extents = shape_argument(shape, "an initializer")
+        if len(extents) not in (3, 4, 5):
+            raise ValueError(
+                "delta_orthogonal: weights must have 3, 4 or 5 axes, got shape"
+                f" {tuple(extents)}"
+            )
+        if extents[-2] > extents[-1]:
+            raise ValueError(
+                "delta_orthogonal: there must not be more inputs (axis -2) than outputs"
+                f" (axis -1), got shape {tuple(extents)}"
+            )
+        middle = tuple((n - 1) // 2 for n in extents[:-2])
+        values = matrix(key, extents[-2:], kind)
+        return create.zeros(extents, kind).at[middle].set(values)
+
+    return init

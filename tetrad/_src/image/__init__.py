@@ -1,0 +1,1 @@
+"""Images: resampling, in the public language of the library itself."""
