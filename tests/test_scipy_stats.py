@@ -147,7 +147,9 @@ def test_derivatives_are_finite_outside_of_the_support(name):
         assert np.isfinite(slopes).all()
 
 
-@pytest.mark.parametrize("name", ["norm", "gamma", "beta", "cauchy", "expon", "logistic"])
+@pytest.mark.parametrize(
+    "name", ["norm", "gamma", "beta", "cauchy", "expon", "logistic"]
+)
 def test_slopes_of_distribution_functions_are_densities(name):
     module, shapes = getattr(stats, name), CONTINUOUS[name]
     x = jnp.array([0.1, 0.4, 0.9])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 
-_LATER = ("linalg", "special", "stats")
+_LATER = ("linalg", "sparse", "special", "stats")
 
 
 def __getattr__(name: str) -> object:

@@ -276,7 +276,7 @@ def orthogonal(
         del rest[column_axis]
         q = random.orthogonal(key, math.prod(rest), (), kind, columns)
         q = shape_functions.reshape(q, (*rest, columns))
-        moved = shape_functions.moveaxis(q, -1, column_axis)
+        moved: Any = shape_functions.moveaxis(q, -1, column_axis)
         return moved * convert.asarray(scale, kind)
 
     return init
@@ -313,6 +313,7 @@ def delta_orthogonal(
             )
         middle = tuple((n - 1) // 2 for n in extents[:-2])
         values = matrix(key, extents[-2:], kind)
-        return create.zeros(extents, kind).at[middle].set(values)
+        window: Any = create.zeros(extents, kind)
+        return window.at[middle].set(values)
 
     return init

@@ -1,0 +1,5 @@
+"""Linear systems solved by iteration: `tetrad.scipy.sparse.linalg`."""
+
+from tetrad._src.scipy.iterative import bicgstab as bicgstab
+from tetrad._src.scipy.iterative import cg as cg
+from tetrad._src.scipy.iterative import gmres as gmres
