@@ -295,3 +295,45 @@ def new_shapes_under_jit(jax, jnp, np):
         r.block_until_ready()
 
     return run
+
+
+def unrolled(steps, gradient):
+    """The first call of a function of so many steps, with a number of its own."""
+
+    def build(jax, jnp, np):
+        x = jnp.arange(8.0)
+        fresh = itertools.count()
+
+        def run():
+            c = float(next(fresh))
+
+            def f(x):
+                for i in range(steps):
+                    x = jnp.sin(x) * 1.01 + c if i % 2 else x * x - 0.5
+                return jnp.sum(x)
+
+            jax.jit(jax.grad(f) if gradient else f)(x).block_until_ready()
+
+        return run
+
+    kind = "gradient_of_" if gradient else ""
+    WORKLOADS[f"compile_{kind}{steps}_steps"] = Workload("compile", 1, build)
+
+
+for steps in (200, 400):
+    unrolled(steps, False)
+    unrolled(steps, True)
+
+
+@workload("compile")
+def compile_50_nested_calls(jax, jnp, np):
+    fresh = itertools.count()
+
+    def run():
+        c = float(next(fresh))
+        f = jnp.sin
+        for _ in range(50):
+            f = jax.jit(lambda x, f=f: f(x) * 1.01 + c)
+        jax.grad(f)(1.0).block_until_ready()
+
+    return run
