@@ -9,6 +9,7 @@ program runs. Programs are data for the backend; nothing here knows what a buffe
 from __future__ import annotations
 
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from tetrad._src.runtime import counts
 from tetrad._src.runtime.array import Array, Deleted, deleted
 from tetrad._src.util import log
 from tetrad._src.util.frames import format_where, line_of, source_line
-from tetrad._src.util.memo import Cache
+from tetrad._src.util.memo import Cache, register_cache
 
 epoch = 0  # marks the nodes that the running flush needs
 reclaim: Callable[[], None]
@@ -189,14 +190,40 @@ def _takeovers(
 
 
 class Alone:
-    """The program of one operation, for `run_alone`."""
+    """The program of one operation, for `run_alone`.
 
-    __slots__ = ("executable", "backend", "takeovers")
+    Operations remember theirs and may live long, so `clear_caches` takes the executables
+    back: a program without one is made anew.
+    """
+
+    __slots__ = ("executable", "backend", "takeovers", "__weakref__")
 
     def __init__(self, executable: Any, backend: Any) -> None:
         self.executable = executable
         self.backend = backend
         self.takeovers: list[int | None] = [None]
+        _singles.made.add(self)
+
+
+class _Singles:
+    """All programs of one operation, as a cache that can be emptied."""
+
+    name = "programs of single operations"
+
+    def __init__(self) -> None:
+        self.made: weakref.WeakSet[Alone] = weakref.WeakSet()
+
+    def clear(self) -> None:
+        for program in self.made:
+            program.executable = program.backend = None
+        self.made.clear()
+
+    def __len__(self) -> int:
+        return len(self.made)
+
+
+_singles = _Singles()
+register_cache(_singles)
 
 
 def alone(entry: Any, x: Array) -> Alone:

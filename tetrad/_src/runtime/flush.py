@@ -152,7 +152,7 @@ def _run_alone(tape: Tape, x: Array) -> bool:
     if type(entry) is not Entry or entry.several or x.aval.nbytes > TAKE_OVER:
         return False
     program = entry.alone
-    if program is None:
+    if program is None or program.backend is None:
         program = entry.alone = execute.alone(entry, x)
     if program.backend is not x.placement.device.backend:
         return False
