@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import importlib as _importlib
 
-_LATER = ("linalg", "sparse", "special", "stats")
+_LATER = (
+    "fft",
+    "integrate",
+    "linalg",
+    "ndimage",
+    "signal",
+    "sparse",
+    "special",
+    "stats",
+)
 
 
 def __getattr__(name: str) -> object:

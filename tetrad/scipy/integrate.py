@@ -1,0 +1,3 @@
+"""Integrals: `tetrad.scipy.integrate`."""
+
+from tetrad.numpy import trapezoid as trapezoid

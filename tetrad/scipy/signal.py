@@ -1,0 +1,8 @@
+"""Signals: `tetrad.scipy.signal`."""
+
+from tetrad._src.scipy.convolution import convolve as convolve
+from tetrad._src.scipy.convolution import convolve2d as convolve2d
+from tetrad._src.scipy.convolution import correlate as correlate
+from tetrad._src.scipy.convolution import correlate2d as correlate2d
+from tetrad._src.scipy.convolution import detrend as detrend
+from tetrad._src.scipy.convolution import fftconvolve as fftconvolve
