@@ -120,7 +120,7 @@ from tetrad.version import __version_info__ as __version_info__
 DeviceArray = Array
 
 # Modules that are loaded when they are first used.
-_LATER = ("image", "scipy")
+_LATER = ("example_libraries", "image", "scipy")
 
 
 def __getattr__(name: str) -> object:

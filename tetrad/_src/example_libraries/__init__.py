@@ -1,0 +1,1 @@
+"""Small libraries for teaching, programs in the public language."""
