@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib as _importlib
 
 _LATER = (
+    "cluster",
     "fft",
     "integrate",
+    "interpolate",
     "linalg",
     "ndimage",
+    "optimize",
     "signal",
     "sparse",
     "special",

@@ -20,6 +20,8 @@ from tetrad.nn.initializers import glorot_normal, normal, ones, zeros
 
 jnp: Any = numpy  # arrays have methods that their type does not state
 
+_WEIGHTS, _BIAS, _SMALL_BIAS = glorot_normal(), normal(), normal(1e-6)
+
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 Shape = tuple[int, ...]
 
@@ -42,8 +44,8 @@ def _output_shape(
 
 def Dense(
     out_dim: int,
-    W_init: Any = glorot_normal(),
-    b_init: Any = normal(),  # noqa: B008
+    W_init: Any = _WEIGHTS,
+    b_init: Any = _BIAS,
 ) -> Layer:
     """inputs·W + b, with `out_dim` outputs.
 
@@ -102,7 +104,7 @@ def GeneralConv(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Any = None,
-    b_init: Any = normal(1e-6),  # noqa: B008
+    b_init: Any = _SMALL_BIAS,
 ) -> Layer:
     """A convolution with a bias; `dimension_numbers` are those of input, kernel, output."""
     steps = strides or (1,) * len(filter_shape)
@@ -124,7 +126,7 @@ def GeneralConvTranspose(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Any = None,
-    b_init: Any = normal(1e-6),  # noqa: B008
+    b_init: Any = _SMALL_BIAS,
 ) -> Layer:
     """A transposed convolution with a bias."""
     steps = strides or (1,) * len(filter_shape)

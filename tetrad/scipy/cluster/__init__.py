@@ -1,0 +1,3 @@
+"""Clusters: `tetrad.scipy.cluster`."""
+
+from tetrad.scipy.cluster import vq as vq

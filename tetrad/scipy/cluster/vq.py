@@ -1,0 +1,3 @@
+"""Vector quantisation: `tetrad.scipy.cluster.vq`."""
+
+from tetrad._src.scipy.cluster import vq as vq

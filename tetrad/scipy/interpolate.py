@@ -1,0 +1,5 @@
+"""Interpolation: `tetrad.scipy.interpolate`."""
+
+from tetrad._src.scipy.interpolate import (
+    RegularGridInterpolator as RegularGridInterpolator,
+)
