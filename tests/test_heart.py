@@ -1,5 +1,7 @@
 """The behaviours at the heart of tetrad, as a user meets them."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,8 @@ def test_a_loop_that_forgets_to_split_draws_the_same_and_is_told():
 def test_a_loop_of_large_arrays_stays_within_two_of_them(tidy):
     device = jax.devices("cpu")[0]
     one = 1000 * 1000 * 4
+    jax.clear_caches()  # what other tests left there would be freed on the way
+    gc.collect()
     with jax.see.memory() as seen:
         start = device.memory_stats()["bytes_in_use"]
         for i in range(1000):

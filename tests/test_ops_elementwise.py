@@ -393,12 +393,6 @@ def test_zeta_and_polygamma() -> None:
         special.Zeta().jvp((2.0, 1.0), (1.0, None))
 
 
-@pytest.mark.parametrize("name", ["igamma", "igammac", "bessel_i0e", "betainc"])
-def test_what_is_missing_says_so(name: str) -> None:
-    with pytest.raises(NotImplementedError, match="SciPy's special"):
-        getattr(lax, name)(1.0, 2.0)
-
-
 def test_bits() -> None:
     x = known(np.array([1.0, -2.0], np.float32))
     bits = lax.bitcast_convert_type(x, "uint32")
