@@ -102,7 +102,7 @@ def _weights(
 ) -> Any:
     """The (n, m) matrix that takes n samples to m; sample x goes to scale·x + move."""
     step = 1 / scale
-    start = (jnp.arange(m, dtype=step.dtype) - move) * step
+    start = (jnp.arange(m, dtype=step.dtype) - move)[None] * step
     centre = start + 0.5 * step - 0.5
     repeated = method is ResizeMethod.CUBIC_PYTORCH
     margin = 2 if repeated else 0
@@ -115,7 +115,7 @@ def _weights(
         weights = _KERNELS[method](jnp.abs(centre - places) / width)
     if repeated:
         weights = _fold_edges(weights, n, margin)
-    total = jnp.sum(weights, 0)
+    total = jnp.sum(weights, 0, keepdims=True)
     seen = jnp.abs(total) > _SMALL
     if not repeated:
         seen = seen & (centre >= -0.5) & (centre <= n - 0.5)

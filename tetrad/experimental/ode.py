@@ -1,0 +1,3 @@
+"""Ordinary differential equations: `tetrad.experimental.ode`."""
+
+from tetrad._src.scipy.ode import odeint as odeint
