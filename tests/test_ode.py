@@ -62,6 +62,8 @@ def test_gradients():
         return odeint(lambda y, t: -a * y, jnp.array(1.0), jnp.array([0.0, 2.0]))[1]
 
     np.testing.assert_allclose(jax.grad(closed)(0.7), -2 * np.exp(-1.4), rtol=1e-5)
+    second = jax.grad(jax.grad(closed))(0.7)
+    np.testing.assert_allclose(second, 4 * np.exp(-1.4), rtol=1e-5)
 
 
 def test_mistakes():

@@ -167,15 +167,20 @@ def _turns(n: int, dtype: Any) -> Any:
     return jnp.asarray(np.exp(-1j * angles).astype(kind))
 
 
+def _row(x: Any, rank: int) -> Any:
+    """A vector along the last of `rank` axes."""
+    return x.reshape((1,) * (rank - 1) + (-1,))
+
+
 def _dct(x: Any, axis: int, norm: str | None) -> Any:
     x = jnp.moveaxis(x, axis, -1)
     n = x.shape[-1]
     v = jnp.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], -1)
-    W = jnp.fft.rfft(v) * _turns(n, x.dtype)
+    W = jnp.fft.rfft(v) * _row(_turns(n, x.dtype), x.ndim)
     back = W[..., 1 : (n + 1) // 2].imag[..., ::-1]
     y = 2 * jnp.concatenate([W.real, -back], -1).astype(x.dtype)
     if norm == "ortho":
-        y = y * _scales(n, x.dtype)
+        y = y * _row(_scales(n, x.dtype), x.ndim)
     return jnp.moveaxis(y, -1, axis)
 
 
@@ -183,11 +188,12 @@ def _idct(y: Any, axis: int, norm: str | None) -> Any:
     y = jnp.moveaxis(y, axis, -1)
     n = y.shape[-1]
     if norm == "ortho":
-        y = y / _scales(n, y.dtype)
+        y = y / _row(_scales(n, y.dtype), y.ndim)
     half = n // 2 + 1
     mirror = jnp.concatenate([jnp.zeros_like(y[..., :1]), y[..., :0:-1]], -1)
     W = lax.complex(y[..., :half], -mirror[..., :half]) / 2
-    v = jnp.fft.irfft(W * jnp.conj(_turns(n, y.dtype)), n).astype(y.dtype)
+    turned = W * _row(jnp.conj(_turns(n, y.dtype)), y.ndim)
+    v = jnp.fft.irfft(turned, n).astype(y.dtype)
     even, odd = v[..., : (n + 1) // 2], v[..., (n + 1) // 2 :][..., ::-1]
     if n % 2:
         odd = (

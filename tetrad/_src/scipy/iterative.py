@@ -245,11 +245,11 @@ def _cg(A: Map, M: Map, b: Any, x: Any, tol: Any, atol: Any, maxiter: int) -> An
     def step(state: Any) -> Any:
         x, r, p, rho, k = state
         Ap = A(p)
-        alpha = rho / jnp.vdot(p, Ap).real
+        alpha = (rho / jnp.vdot(p, Ap).real).astype(p.dtype)
         x, r = x + alpha * p, r - alpha * Ap
         z = M(r)
         new = jnp.vdot(r, z).real
-        return x, r, z + new / rho * p, new, k + 1
+        return x, r, z + (new / rho).astype(p.dtype) * p, new, k + 1
 
     r = b - A(x)
     z = M(r)
@@ -258,7 +258,8 @@ def _cg(A: Map, M: Map, b: Any, x: Any, tol: Any, atol: Any, maxiter: int) -> An
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """a/b, and 0 where b is 0."""
+    """a/b, and 0 where b is 0, in the dtype of a."""
+    b = b.astype(a.dtype)
     return jnp.where(b == 0, 0, a / jnp.where(b == 0, 1, b))
 
 

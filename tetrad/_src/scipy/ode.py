@@ -119,18 +119,22 @@ def _with_adjoint(f: Callable[..., Any], settings: tuple[float, ...]) -> Any:
         n = ys.shape[1]
 
         # Time runs backwards: s = −t. The state is y, its cotangent, that of values.
-        def adjoint(state: Any, s: Any) -> Any:
+        def adjoint(state: Any, s: Any, flat_values: Any) -> Any:
             y, y_bar = state[:n], state[n : 2 * n]
             slope, pull = vjp(lambda y, v: f(y, -s, unravel_values(v)), y, flat_values)
             y_slope, v_slope = pull(y_bar)
             return jnp.concatenate([-slope, y_slope, v_slope.astype(state.dtype)])
+
+        # It has an adjoint itself, for gradients of gradients.
+        solve_adjoint = _with_adjoint(adjoint, settings)
 
         def interval(carry: Any, at: Any) -> Any:
             y_bar, v_bar = carry
             y, now, before, cotangent, earlier = at
             t_bar = f(y, now, values) @ cotangent
             state = jnp.concatenate([y, y_bar, v_bar])
-            end = _solve(adjoint, state, jnp.stack([-now, -before]), settings)[1]
+            times = jnp.stack([-now, -before])
+            end = solve_adjoint(state, times, flat_values)[1]
             return (end[n : 2 * n] + earlier, end[2 * n :]), t_bar
 
         v_bar = jnp.zeros(flat_values.shape, ys.dtype)

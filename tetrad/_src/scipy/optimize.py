@@ -82,7 +82,9 @@ def minimize(
             f"minimize: method must be 'BFGS', got {method!r}; others are not supported"
         )
     if not isinstance(args, tuple):
-        raise TypeError(f"minimize: args must be a tuple, got {type(args).__name__}")
+        raise TypeError(
+            f"minimize: args of type {type(args).__name__} must be a tuple, as in (a,)"
+        )
     known = {"gtol": 1e-5 if tol is None else tol, "norm": jnp.inf, "maxiter": None,
              "line_search_maxiter": 30}  # fmt: skip
     for name in options or {}:
