@@ -124,3 +124,49 @@ def test_map_coordinates():
 def test_trapezoid():
     x = np.sort(np.random.default_rng(0).normal(size=9))
     close(integrate.trapezoid(x**2, x), np.trapezoid(x**2, x))
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_spectra(kind):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 3, 100))
+    if kind == "complex":
+        x, y = x + 1j * y, y - 2j * x
+    settings = [{}, {"nperseg": 16}, {"nperseg": 15, "noverlap": 9, "nfft": 20},
+                {"window": "hamming", "nperseg": 12, "fs": 3.0},
+                {"window": np.arange(1.0, 11)}, {"detrend": "linear", "nperseg": 20},
+                {"return_onesided": False, "nperseg": 20}]  # fmt: skip
+    for each in settings:
+        if kind == "complex":
+            each = each | {"return_onesided": False}
+        stft = each if "window" not in each else each | {"nperseg": each.get("nperseg")}
+        for more in ({}, {"boundary": None, "padded": False}):
+            want = {"nperseg": 100} | stft | more
+            for got, wanted in zip(
+                signal.stft(x, **want), scipy.signal.stft(x, **want), strict=True
+            ):
+                close(got, wanted)
+        want = {"nperseg": None if "window" in each else 100} | each
+        for got, wanted in zip(
+            signal.welch(x, **want), scipy.signal.welch(x, **want), strict=True
+        ):
+            close(got, wanted)
+        want = want | {"scaling": "spectrum"}
+        for got, wanted in zip(
+            signal.csd(x, y, **want), scipy.signal.csd(x, y, **want), strict=True
+        ):
+            close(got, wanted)
+    sides = kind == "real"
+    want = {"nperseg": 16, "return_onesided": sides}
+    Z = scipy.signal.stft(x.T, axis=0, **want)[2]
+    close(signal.stft(x.T, axis=0, **want)[2], Z)
+    for more in ({}, {"noverlap": 4}, {"boundary": False, "window": "hamming"}):
+        want = {"input_onesided": sides, "freq_axis": 0} | more
+        _, wanted = scipy.signal.istft(Z, **want)
+        times, got = signal.istft(Z, **want)
+        close(got, wanted)
+        assert times.shape == (got.shape[-1],)
+    with pytest.raises(NotImplementedError, match="window must be one of"):
+        signal.welch(x, window="kaiser")
+    with pytest.raises(ValueError, match="noverlap must be less"):
+        signal.stft(x, nperseg=8, noverlap=8)

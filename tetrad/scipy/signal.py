@@ -6,3 +6,7 @@ from tetrad._src.scipy.convolution import correlate as correlate
 from tetrad._src.scipy.convolution import correlate2d as correlate2d
 from tetrad._src.scipy.convolution import detrend as detrend
 from tetrad._src.scipy.convolution import fftconvolve as fftconvolve
+from tetrad._src.scipy.spectral import csd as csd
+from tetrad._src.scipy.spectral import stft as stft
+from tetrad._src.scipy.spectral import welch as welch
+from tetrad._src.scipy.spectral import istft as istft
