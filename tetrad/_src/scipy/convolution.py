@@ -187,6 +187,7 @@ def detrend(
 def _without_line(piece: Any) -> Any:
     n = piece.shape[-1]
     place = jnp.arange(n, dtype=piece.dtype) - (n - 1) / 2
+    place = place.reshape((1,) * (piece.ndim - 1) + (n,))
     rest = piece - jnp.mean(piece, -1, keepdims=True)
     if n == 1:
         return rest

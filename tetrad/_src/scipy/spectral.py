@@ -128,15 +128,14 @@ def istft(
             f" noverlap={overlap} and nfft={length}"
         )
     parts = jnp.fft.irfft(Z, length) if input_onesided else jnp.fft.ifft(Z, length)
-    weights = jnp.asarray(win * win.sum(), parts.real.dtype)
-    parts = parts[..., :n] * weights.astype(parts.dtype)
+    parts = parts[..., :n] * _row(win * win.sum(), parts)
     places = np.arange(Z.shape[-2])[:, None] * (n - overlap) + np.arange(n)
     size = int(places[-1, -1]) + 1
     x = jnp.zeros((*parts.shape[:-2], size), parts.dtype).at[..., places].add(parts)
     norm = np.zeros(size)
     for row in places:
         norm[row] += np.square(win)
-    x = x / jnp.asarray(np.where(norm > 1e-10, norm, 1), parts.real.dtype)
+    x = x / _row(np.where(norm > 1e-10, norm, 1), x)
     if boundary:
         x = x[..., n // 2 : size - n // 2]
     times = jnp.asarray(np.arange(float(x.shape[-1]))) / fs
@@ -165,7 +164,7 @@ def csd(
     Args:
       x, y: the signals; None for y is x again.
       scaling: 'density', per unit of frequency, or 'spectrum'.
-      average: 'mean'.
+      average: 'mean', or 'median', over its bias for noise.
 
     The others are those of `stft`.
 
@@ -177,8 +176,8 @@ def csd(
         raise ValueError(
             f"csd: scaling must be 'density' or 'spectrum', got {scaling!r}"
         )
-    if average != "mean":
-        raise NotImplementedError(f"csd: average must be 'mean', got {average!r}")
+    if average not in ("mean", "median"):
+        raise ValueError(f"csd: average must be 'mean' or 'median', got {average!r}")
     x = _floating(x)
     y = x if y is None else _floating(y)
     win, noverlap, nfft = _segments("csd", x, axis, window, nperseg, noverlap, nfft)
@@ -187,7 +186,7 @@ def csd(
         _transforms(jnp.moveaxis(z, axis, -1), win, noverlap, nfft, detrend, onesided)
         for z in (x, y)
     )
-    P = jnp.mean(jnp.conj(X) * Y, -2)
+    P = _average(jnp.conj(X) * Y, average)
     if scaling == "density":
         P = P / (fs * float(np.square(win).sum()))
     else:
@@ -197,7 +196,7 @@ def csd(
         twice[0] = 1
         if nfft % 2 == 0:
             twice[-1] = 1
-        P = P * jnp.asarray(twice, P.real.dtype)
+        P = P * _row(twice, P)
     return _frequencies(nfft, fs, onesided), jnp.moveaxis(P, -1, axis)
 
 
@@ -287,6 +286,24 @@ def _window(name: str, window: str, n: int) -> np.ndarray:
     return win
 
 
+def _row(values: np.ndarray, like: Any) -> Any:
+    """A vector along the last axis of an array, in its dtype."""
+    row = values.reshape((1,) * (like.ndim - 1) + (-1,))
+    return jnp.asarray(row, like.real.dtype).astype(like.dtype)
+
+
+def _average(P: Any, average: str) -> Any:
+    """The average over the axis of segments."""
+    if average == "mean":
+        return jnp.mean(P, -2)
+    # What the median of n squares of noise is, over their mean.
+    k = np.arange(1, (P.shape[-2] - 1) // 2 + 1)
+    bias = 1 + float(np.sum(1 / (2 * k + 1) - 1 / (2 * k)))
+    if jnp.iscomplexobj(P):
+        return lax.complex(jnp.median(P.real, -2), jnp.median(P.imag, -2)) / bias
+    return jnp.median(P, -2) / bias
+
+
 def _padded(x: Any, before: int, after: int) -> Any:
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
 
@@ -302,8 +319,7 @@ def _transforms(
         parts = detrend(parts)
     elif detrend:
         parts = without_trend(parts, -1, detrend)
-    weights = jnp.asarray(win, parts.real.dtype).reshape((1,) * (parts.ndim - 1) + (n,))
-    parts = parts * lax.convert_element_type(weights, parts.dtype)
+    parts = parts * _row(win, parts)
     if onesided and not jnp.iscomplexobj(x):
         return jnp.fft.rfft(parts, nfft)
     return jnp.fft.fft(parts, nfft)
