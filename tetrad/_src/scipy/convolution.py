@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tetrad import lax
 from tetrad import numpy
 
@@ -172,7 +174,7 @@ def detrend(
         return data - jnp.mean(data, axis, keepdims=True)
     data = jnp.moveaxis(data, axis, -1)
     n = data.shape[-1]
-    breaks = sorted({0, n, *(int(i) for i in jnp.ravel(jnp.asarray(bp)))})
+    breaks = sorted({0, n, *(int(i) for i in np.ravel(bp))})
     if breaks[0] < 0 or breaks[-1] > n:
         raise ValueError(
             f"detrend: bp must be between 0 and {n}, the length of the axis; got {bp}"

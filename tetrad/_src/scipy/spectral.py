@@ -25,6 +25,7 @@ _COSINES = {
     "nuttall": (0.3635819, 0.4891775, 0.1365995, 0.0106411),
     "blackmanharris": (0.35875, 0.48829, 0.14128, 0.01168),
 }
+_BOUNDARIES = ("zeros", "constant", "even", "odd")
 
 
 def stft(
@@ -45,14 +46,15 @@ def stft(
     Args:
       x: the signal, along `axis`.
       fs: samples per unit of time.
-      window: 'hann', 'hamming', 'blackman', 'boxcar', 'nuttall', 'blackmanharris', or the
-        values of a window.
+      window: 'hann', 'hamming', 'blackman', 'boxcar', 'nuttall', 'blackmanharris',
+        'triang', or the values of a window.
       nperseg: samples in a segment; by default 256, or the length of the window.
       noverlap: how many of them the next segment shares; half by default.
       nfft: the length of the transforms; `nperseg` by default.
       detrend: False, 'constant', 'linear' or a function of segments.
       return_onesided: whether only frequencies from 0 are kept, for real signals.
-      boundary: 'zeros' to put half a segment of them before and after; or None.
+      boundary: what half a segment before and after is: 'zeros', 'constant' (the value at
+        the end), 'even' or 'odd' (a reflection about that value); or None for nothing.
       padded: whether zeros complete the last segment.
       axis: the axis of time; Z has frequencies there, and times in the last axis.
 
@@ -63,14 +65,14 @@ def stft(
     x = _floating(x)
     win, noverlap, nfft = _segments("stft", x, axis, window, nperseg, noverlap, nfft)
     n = win.size
-    if boundary not in ("zeros", None):
-        raise NotImplementedError(
-            f"stft: boundary must be 'zeros' or None, got {boundary!r}; extend the signal"
-            " with jax.numpy.pad for others"
+    if boundary not in (*_BOUNDARIES, None):
+        raise ValueError(
+            f"stft: boundary must be one of {', '.join(_BOUNDARIES)} or None, got"
+            f" {boundary!r}"
         )
     x = jnp.moveaxis(x, axis, -1)
-    if boundary == "zeros":
-        x = _padded(x, n // 2, n // 2)
+    if boundary is not None:
+        x = _extended(x, n // 2, boundary)
     if padded:
         x = _padded(x, 0, -(x.shape[-1] - n) % (n - noverlap))
     Z = _transforms(x, win, noverlap, nfft, detrend, return_onesided) / float(win.sum())
@@ -272,9 +274,13 @@ def _segments(
 
 
 def _window(name: str, window: str, n: int) -> np.ndarray:
+    if window == "triang":
+        half = n // 2 + 1 if n % 2 == 0 else (n + 1) / 2
+        triangle: np.ndarray = 1 - np.abs(np.arange(n) - n / 2) / half
+        return triangle
     if window not in _COSINES:
         raise NotImplementedError(
-            f"{name}: window must be one of {', '.join(_COSINES)} or the values of a"
+            f"{name}: window must be triang, {', '.join(_COSINES)} or the values of a"
             f" window, got {window!r}"
         )
     if n < 1:
@@ -302,6 +308,23 @@ def _average(P: Any, average: str) -> Any:
     if jnp.iscomplexobj(P):
         return lax.complex(jnp.median(P.real, -2), jnp.median(P.imag, -2)) / bias
     return jnp.median(P, -2) / bias
+
+
+def _extended(x: Any, m: int, boundary: str) -> Any:
+    """A signal with m more samples at each end."""
+    if boundary == "zeros" or m == 0:
+        return _padded(x, m, m)
+    first, last = x[..., :1], x[..., -1:]
+    if boundary == "constant":
+        return jnp.concatenate([first] * m + [x] + [last] * m, -1)
+    if m >= x.shape[-1]:
+        raise ValueError(
+            f"stft: boundary={boundary!r} needs a signal longer than {m}, half a segment"
+        )
+    left, right = x[..., m:0:-1], x[..., -2 : -m - 2 : -1]
+    if boundary == "odd":
+        left, right = 2 * first - left, 2 * last - right
+    return jnp.concatenate([left, x, right], -1)
 
 
 def _padded(x: Any, before: int, after: int) -> Any:
