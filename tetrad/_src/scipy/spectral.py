@@ -76,7 +76,7 @@ def stft(
     if padded:
         x = _padded(x, 0, -(x.shape[-1] - n) % (n - noverlap))
     Z = _transforms(x, win, noverlap, nfft, detrend, return_onesided) / float(win.sum())
-    times = np.arange(Z.shape[-2]) * (n - noverlap) + (0 if boundary else n / 2)
+    times = np.arange(Z.shape[-2]) * (n - noverlap) + (0.0 if boundary else n / 2)
     Z = jnp.moveaxis(Z, -1, axis - 1 if axis < 0 else axis)
     f = _frequencies(nfft, fs, return_onesided and not jnp.iscomplexobj(x))
     return f, jnp.asarray(times) / fs, Z
