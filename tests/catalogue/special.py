@@ -67,11 +67,14 @@ def gamma_row(name, reference, fallback, **more):
 
 TALL = {"jax grad": "JAX has no derivative of the derivative by a"}
 BETA = {"jax grad": "JAX has no derivatives by a and b"}
+# JAX gives 1 or 0 where both arguments are infinite.
+INFINITE = TALL | {"jax values float32": "JAX has a value at (inf, inf)"}
 LARGE = (fixed([150.0, 250.0, 1e4, 1e5]), fixed([160.0, 245.0, 1.01e4, 0.999e5]))
 
 ROWS = [
-    gamma_row("igamma", lower, special.gammainc, elementwise=True, broken=TALL),
-    gamma_row("igammac", upper, special.gammaincc, elementwise=True, broken=TALL),
+    gamma_row("igamma", lower, special.gammainc, elementwise=True, broken=INFINITE),
+    gamma_row("igammac", upper, special.gammaincc, elementwise=True,
+              broken=INFINITE),
     Row("lax.igamma", special.gammainc, LARGE, id="large", wide=False,
         dtypes=("float32", "float64"), ulp=SUMS, tests="values jit vmap backend"),
     Row("lax.igammac", special.gammaincc, LARGE, id="large", wide=False,
@@ -85,5 +88,6 @@ ROWS = [
     Row("lax.bessel_i0e", precise(bessel(0), special.i0e), (real(-20, 20),),
         elementwise=True, errors=(Bad(TypeError, "int32", (I32,)),)),
     Row("lax.bessel_i1e", precise(bessel(1), special.i1e), (real(-20, 20),),
-        elementwise=True, errors=(Bad(TypeError, "int32", (I32,)),)),
+        elementwise=True, errors=(Bad(TypeError, "int32", (I32,)),),
+        broken={"jax grad float32": "a slope of JAX is NaN"}),
 ]  # fmt: skip
