@@ -197,7 +197,8 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
 def det(a: Any) -> Value:
     """The determinant of square matrices, by LU.
 
-    a[..., n, n] → [...]. The derivative exists for singular matrices too.
+    a[..., n, n] → [...]. The derivative exists for singular matrices too; the second one
+    does not, if they have more than 3 rows.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]])).round(4)
