@@ -195,7 +195,7 @@ def test_methods_classes_partials_and_callables():
             self.weight = weight
 
         @functools.partial(jax.jit, static_argnames="power")
-        def raised(weight, power=2):  # noqa: N805: called on the class
+        def raised(weight, power=2):  # called on the class
             return weight**power
 
         @classmethod

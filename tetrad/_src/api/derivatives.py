@@ -14,34 +14,29 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tetrad._src.api.fitting import cotangent, direction, out_tangent
 from tetrad._src.api.flat import (
     FlatFunction,
     argument_name,
     as_value,
     float0_zeros,
-    is_float0,
     leaf_aval,
     leaf_values,
-    path_of_leaf,
     shortened,
     wraps_of,
 )
-from tetrad._src.api.inspect import abstract
 from tetrad._src.api.jit import jit
 from tetrad._src.control.pictures import differing_structures, skeleton
-from tetrad._src.control.signature import check_callable as check_callable
 from tetrad._src.control.signature import argument_numbers, name_of, parameter_names
+from tetrad._src.control.signature import check_callable as check_callable
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
-from tetrad._src.core.jaxpr import Jaxpr, Var, eval_jaxpr
-from tetrad._src.core.op import Linear
-from tetrad._src.core.stage import stage
-from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
 from tetrad._src.ops.views import zeros
 from tetrad._src.transforms.jvp import jvp_flat
 from tetrad._src.transforms.linearize import Tape, linearize_flat
-from tetrad._src.transforms.transpose import backward, transpose_tape
-from tetrad._src.util import dtypes, frames, tree
+from tetrad._src.transforms.transpose import transpose_tape
+from tetrad._src.util import frames, tree
 
 Fun = Callable[..., Any]
 
@@ -384,7 +379,7 @@ def _jvp(fun: Fun, primals: Any, tangents: Any, has_aux: bool) -> Any:
         )
     values = leaf_values("jvp", fun, in_tree, leaves)
     given = [
-        _direction("jvp", fun, in_tree, i, v.aval, t)
+        direction("jvp", fun, in_tree, i, v.aval, t)
         for i, (v, t) in enumerate(zip(values, directions))
     ]
     flat = _AuxFunction(fun, in_tree, "jvp", has_aux)
@@ -392,7 +387,7 @@ def _jvp(fun: Fun, primals: Any, tangents: Any, has_aux: bool) -> Any:
     count = flat.count
     results = [as_value(o, "jvp") for o in outs]
     derivative = flat.out_tree.unflatten(
-        [_out_tangent(aval_of(o), t) for o, t in zip(outs[:count], out_tangents)]
+        [out_tangent(aval_of(o), t) for o, t in zip(outs[:count], out_tangents)]
     )
     value = flat.out_tree.unflatten(results[:count])
     if has_aux:
@@ -587,7 +582,7 @@ class PullBack:
                 f" {source}.\n{picture}\nWrite f_vjp({skeleton(program.out_tree)})."
             )
         given = [
-            _cotangent("vjp", program.fun, program.out_tree, i, aval, leaf)
+            cotangent("vjp", program.fun, program.out_tree, i, aval, leaf)
             for i, (aval, leaf) in enumerate(zip(program.out_avals, leaves))
         ]
         residuals = program.join(self.opaque_residuals, self.args_res)
@@ -595,7 +590,7 @@ class PullBack:
         tape = Tape(consts, program.ins, program.eqns, program.outs)
         found = iter(transpose_tape(tape, given))
         flat = [
-            _out_tangent(aval, next(found) if aval.inexact else None)
+            out_tangent(aval, next(found) if aval.inexact else None)
             for aval in program.in_avals
         ]
         result: tuple[Any, ...] = program.in_tree.unflatten(flat)[0]
@@ -755,13 +750,13 @@ class PushForward:
                 f"{picture}"
             )
         given = [
-            _direction("linearize", program.fun, program.in_tree, i, aval, t)
+            direction("linearize", program.fun, program.in_tree, i, aval, t)
             for i, (aval, t) in enumerate(zip(program.in_avals, leaves))
         ]
         live = [t for t in given if t is not None]
         found = iter(eval_jaxpr(program.jaxpr, [*self.residuals, *live]))
         outs = [
-            _out_tangent(aval, next(found) if on else None)
+            out_tangent(aval, next(found) if on else None)
             for aval, on in zip(program.out_avals, program.nonzero)
         ]
         return program.out_tree.unflatten(outs)
@@ -772,66 +767,3 @@ tree.register_pytree_node(
     lambda f: (f.residuals, f.program),
     lambda program, values: PushForward(program, values),
 )
-
-
-# ------------------------------------------------------------------------------- checks
-
-
-def _direction(
-    what: str, fun: Fun, in_tree: Any, index: int, aval: Aval, tangent: Any
-) -> Any:
-    """The tangent of a leaf, None if it has none; an error if it does not fit."""
-    if not aval.inexact:
-        if is_float0(tangent):
-            return None
-        raise TypeError(
-            f"{what}: argument `{argument_name(fun, in_tree, index)}` is"
-            f" {aval.long_name()}, whose tangents have dtype float0, got"
-            f" {leaf_aval(tangent).long_name()}. Convert the argument with .astype(float),"
-            f" or pass np.zeros({aval.shape}, jax.dtypes.float0)."
-        )
-    return fitting(what, "tangent", tangent, aval, fun, in_tree, index)
-
-
-def fitting(
-    what: str, kind: str, x: Any, aval: Aval, fun: Fun, in_tree: Any, index: int
-) -> Any:
-    """`x` as an array, if it has the shape and dtype of `aval`."""
-    got = leaf_aval(x)
-    if got.shape == aval.shape and got.dtype == aval.dtype:
-        return as_value(x, what)
-    if kind == "tangent":
-        name = f"`{argument_name(fun, in_tree, index)}`"
-    else:
-        path = tree.keystr(path_of_leaf(in_tree, index))
-        name = f"the result of `{name_of(fun)}`{' at ' + path if path else ''}"
-    if what == "vjp":
-        raise ValueError(
-            f"vjp: the cotangent of {name} has an unexpected JAX type: it must be"
-            f" {aval.long_name()}, got {got.long_name()}"
-        )
-    if got.shape != aval.shape:
-        raise ValueError(
-            f"{what}: the {kind} of {name} must have its shape {aval.shape}, got"
-            f" {got.shape}"
-        )
-    decimal = " or write it with a decimal point" if isinstance(x, int) else ""
-    raise TypeError(
-        f"{what}: the {kind} of {name} must have its dtype {aval.dtype.name}, got"
-        f" {got.dtype.name}. Convert it with .astype({aval.dtype.name!r}){decimal}."
-    )
-
-
-def _cotangent(
-    what: str, fun: Fun, out_tree: Any, index: int, aval: Aval, ct: Any
-) -> Any:
-    """The cotangent of a result, None if it has none."""
-    if not aval.inexact:
-        return None
-    return fitting(what, "cotangent", ct, aval, fun, out_tree, index)
-
-
-def _out_tangent(aval: Aval, tangent: Any) -> Any:
-    if not aval.inexact:
-        return float0_zeros(aval)
-    return as_value(zeros(aval) if tangent is None else tangent, "jvp")

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tetrad._src.api.arguments import ArgumentRules
-from tetrad._src.api.flat import shortened
 from tetrad._src.api.budget import check_budget, check_limit
+from tetrad._src.api.flat import shortened
 from tetrad._src.api.inspect import struct_of
 from tetrad._src.api.operands import (
     donor_names,

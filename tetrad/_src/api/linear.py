@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrad._src.api.derivatives import check_callable, fitting
+from tetrad._src.api.derivatives import check_callable
+from tetrad._src.api.fitting import fitting
 from tetrad._src.api.flat import FlatFunction, argument_name
 from tetrad._src.api.inspect import abstract_leaves
 from tetrad._src.control.pictures import differing_structures, skeleton

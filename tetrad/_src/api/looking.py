@@ -15,9 +15,9 @@ from tetrad._src.api.flat import leaf_aval
 from tetrad._src.api.inspect import ClosedJaxpr
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, Value, at, base_trace
+from tetrad._src.core.effects import Effect as Effect
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Var
 from tetrad._src.core.op import Primitive
-from tetrad._src.core.effects import Effect as Effect
 from tetrad._src.core.stage import Stage
 from tetrad._src.transforms.vmap import Batch, named_axes
 from tetrad._src.util import dtypes

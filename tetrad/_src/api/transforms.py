@@ -17,22 +17,22 @@ from tetrad._src.api.derivatives import jvp as jvp
 from tetrad._src.api.derivatives import linearize as linearize
 from tetrad._src.api.derivatives import value_and_grad as value_and_grad
 from tetrad._src.api.derivatives import vjp as vjp
-from tetrad._src.api.linear import linear_transpose as linear_transpose
-from tetrad._src.api.flat import FlatFunction, leaf_values, without_static, wraps_of
+from tetrad._src.api.flat import FlatFunction
+from tetrad._src.api.inspect import abstract_leaves
 from tetrad._src.api.jacobians import hessian as hessian
 from tetrad._src.api.jacobians import jacfwd as jacfwd
 from tetrad._src.api.jacobians import jacobian as jacobian
 from tetrad._src.api.jacobians import jacrev as jacrev
-from tetrad._src.api.inspect import abstract_leaves
+from tetrad._src.api.linear import linear_transpose as linear_transpose
 from tetrad._src.control.checkpoint import checkpoint_name as checkpoint_name
 from tetrad._src.control.custom import custom_jvp as custom_jvp
 from tetrad._src.control.custom import custom_vjp as custom_vjp
-from tetrad._src.control.signature import argument_numbers, name_of
-from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of, at, base_trace
+from tetrad._src.control.signature import name_of
+from tetrad._src.core.bind import STATE, Trace, Tracer, at, aval_of, base_trace
 from tetrad._src.core.jaxpr import eval_jaxpr
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.identity import stop_gradient as stop_gradient
-from tetrad._src.util import frames, tree
+from tetrad._src.util import tree
 
 Fun = Callable[..., Any]
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from tetrad._src.control.call import Mask, places
 from tetrad._src.control.flow import chosen, described, joined, same_types
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.jaxpr import Jaxpr, dce, eval_jaxpr
 from tetrad._src.core.effects import ORDERED_IO
+from tetrad._src.core.jaxpr import Jaxpr, dce, eval_jaxpr
 from tetrad._src.core.op import Axis, Flow, Kind
 from tetrad._src.core.stage import restage
 from tetrad._src.ops.views import zeros

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from tetrad._src.control import keys
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE
-from tetrad._src.core.jaxpr import Jaxpr, Var, dce, eval_jaxpr
+from tetrad._src.core.jaxpr import Jaxpr, dce, eval_jaxpr
 from tetrad._src.core.op import Axis, Linear, Split, Whole
 from tetrad._src.ops.families import Call
 from tetrad._src.transforms.jvp import jvp_jaxpr

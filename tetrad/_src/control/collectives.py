@@ -24,7 +24,6 @@ from tetrad._src.ops.index import dynamic_index_in_dim
 from tetrad._src.ops.reduce import reduce_max, reduce_min
 from tetrad._src.ops.slices import concatenate, slice_in_dim
 from tetrad._src.ops.views import (
-    broadcast_in_dim,
     broadcasted_iota,
     moveaxis,
     reduce_sum,

@@ -14,16 +14,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from tetrad._src.control.custom_ops import CustomJvp, CustomVjp, JvpRule, VjpRules
-from tetrad._src.control.pictures import described, differing_structures
-from tetrad._src.control.pictures import skeleton, to_return
+from tetrad._src.control.pictures import (
+    described,
+    differing_structures,
+    skeleton,
+    to_return,
+)
 from tetrad._src.control.signature import (
     Arguments,
     argument_numbers,
     check_callable,
     name_of,
 )
-from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import STATE, Value, aval_of, base_trace
 from tetrad._src.control.symbolic import (
     CustomVJPPrimal,
     SymbolicZero,
@@ -31,6 +33,8 @@ from tetrad._src.control.symbolic import (
     tangent_aval,
     zero_from_primal,
 )
+from tetrad._src.core.avals import Aval
+from tetrad._src.core.bind import STATE, aval_of, base_trace
 from tetrad._src.ops.arithmetic import add
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.transforms.jvp import instantiate

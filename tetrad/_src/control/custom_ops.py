@@ -35,7 +35,6 @@ from tetrad._src.core.op import Axis, Linear, Whole
 from tetrad._src.core.stage import stage
 from tetrad._src.ops.families import Call
 from tetrad._src.ops.views import reduce_sum, zeros
-from tetrad._src.util import dtypes
 from tetrad._src.transforms.transpose import transpose_jaxpr
 from tetrad._src.transforms.vmap import (
     Batch,
@@ -44,6 +43,7 @@ from tetrad._src.transforms.vmap import (
     vmap_again,
     vmap_flat,
 )
+from tetrad._src.util import dtypes
 
 Flat = Callable[..., list[Any]]
 

@@ -22,9 +22,9 @@ from tetrad._src.control.call import (
     nonzero_mask,
 )
 from tetrad._src.control.custom import forwarded
-from tetrad._src.control.scan import scan
 from tetrad._src.control.pictures import skeleton
-from tetrad._src.control.signature import check_callable, Arguments, name_of
+from tetrad._src.control.scan import scan
+from tetrad._src.control.signature import Arguments, check_callable, name_of
 from tetrad._src.core.bind import STATE, aval_of, base_trace
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.op import Axis, Whole

@@ -53,9 +53,6 @@ def report(reuse: Reuse) -> None:
 
 # ------------------------------------------------------------------------------- messages
 
-_LANES = "The numbers are equal in all lanes."
-_STEPS = "The numbers are equal in all steps."
-
 
 def message(reuse: Reuse) -> str:
     """The whole text."""

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tetrad._src.control import bodies
-from tetrad._src.control.scan import looped, scan
 from tetrad._src.control.pictures import (
     call,
     called,
     differing_structures,
     to_return,
 )
+from tetrad._src.control.scan import looped, scan
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of

@@ -14,8 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tetrad._src.control import bodies
-from tetrad._src.control.pictures import described as described_result
-from tetrad._src.control.pictures import called, skeleton
 from tetrad._src.control.call import (
     Inline,
     Mask,
@@ -36,12 +34,14 @@ from tetrad._src.control.flow import (
     same_types,
     unchanged,
 )
+from tetrad._src.control.pictures import called, skeleton
+from tetrad._src.control.pictures import described as described_result
 from tetrad._src.control.products import Product, apart, product
 from tetrad._src.control.residuals import Bodies, with_fewer
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, aval_of
 from tetrad._src.core.jaxpr import Jaxpr, Var, dce, eval_jaxpr
-from tetrad._src.core.op import Axis, Flow, Linear, Split, Whole
+from tetrad._src.core.op import Axis, Flow, Split, Whole
 from tetrad._src.core.stage import restage
 from tetrad._src.ops.slices import concatenate, index_in_dim
 from tetrad._src.ops.views import expand_dims, moveaxis, zeros

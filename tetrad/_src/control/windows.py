@@ -15,9 +15,9 @@ from tetrad._src.control import bodies
 from tetrad._src.control.maps import reduce
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.ops import arithmetic
+from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import check_operand
 from tetrad._src.ops.reduce import combiner_of
-from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.slices import pad
 from tetrad._src.ops.views import broadcast_in_dim
 from tetrad._src.ops.windows import Sliding, reduced, sliding, windows_of

@@ -15,7 +15,7 @@ what is legal, `text.py` prints, `stage.py` makes jaxprs from Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tetrad._src.core.avals import Aval

@@ -17,8 +17,6 @@ from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import ACROSS, CONTIGUOUS, STRIDED, UNIFORM, Access, Loops
 from tetrad._src.cpu.scalar import SIZE, Value
 
-INTEGER_OF_FLOAT = {"f64": "i64", "c128": "i64"}
-
 
 class Row:
     """Addresses at one row: pointers of reads and writes, values of coordinates."""

@@ -24,8 +24,8 @@ from tetrad._src.cpu import engine, host, memory
 from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
 from tetrad._src.cpu.pool import native
 from tetrad._src.cpu.runs import Run, Runs
-from tetrad._src.runtime import host as calls
 from tetrad._src.runtime import execute as execution
+from tetrad._src.runtime import host as calls
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import dtypes
@@ -350,28 +350,40 @@ class CpuBackend:
                 stop.results = outs  # type: ignore[attr-defined]
                 raise
             return outs
+        reads = [b.made for b in buffers if b.made > done]
         block, address, offset = image.instance()
         program.fields.pack_into(block, offset, *pointers, *scalars)
-        reads = [b.made for b in buffers if b.made > done]
         flag = address + 8 * JOB_WORDS if image.loops else 0
         line = lines[0] if lines else None
         run = Run(address, flag, reads, line, (block, image, program))
+        self._submit(run, done, buffers, outs, arena)
+        return outs
+
+    def _submit(
+        self,
+        run: Run,
+        done: int,
+        buffers: Sequence[Buffer],
+        outs: list[Buffer],
+        arena: Buffer | None,
+    ) -> None:
+        """Puts a run on the stream, and notes what it reads and writes."""
+        runner, runs = native(), self._runs
         last = runner.last
         execution.launched = True
         try:
-            ticket = runner.submit(address)
+            ticket = runner.submit(run.address)
             runs.note(run, ticket, done)
             _touch(ticket, buffers, outs, arena)
         except BaseException as stop:  # Ctrl-C: it may have got onto the stream
             if runner.last > last:
                 runs.note(run, runner.last, done)
                 _touch(runner.last, buffers, outs, arena)
-                if flag:  # it may never end, so nobody will have its results
+                if run.flag:  # it may never end, so nobody will have its results
                     run.stop()
                 else:
                     stop.results = outs  # type: ignore[attr-defined]
             raise
-        return outs
 
     def _settle(
         self, buffers: Sequence[Buffer], takeovers: Sequence[int | None]

@@ -25,7 +25,9 @@ from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.text import jaxpr_text
 from tetrad._src.cpu import engine, host, kernels, schedule
 from tetrad._src.cpu.costs import COSTS
+from tetrad._src.cpu.job import JobWriter, Launches
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
+from tetrad._src.cpu.launch import SCRATCH, VALUE, Launch
 from tetrad._src.cpu.literals import element_type, scalar_format
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.loops import (
@@ -39,8 +41,6 @@ from tetrad._src.cpu.loops import (
     Loops,
 )
 from tetrad._src.cpu.loops import text as loops_text
-from tetrad._src.cpu.job import JobWriter, Launches
-from tetrad._src.cpu.launch import SCRATCH, VALUE, Launch
 from tetrad._src.cpu.lower import lower, lower_band
 from tetrad._src.cpu.map import write_map
 from tetrad._src.cpu.reduce import write_columns, write_rows
@@ -48,8 +48,8 @@ from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.cpu.scatter import write_scatter
 from tetrad._src.cpu.transpose import write_tiles
 from tetrad._src.cpu.turns import write_turns
-from tetrad._src.passes.cost import cost as count_cost
 from tetrad._src.passes.check import check_memory, check_plan
+from tetrad._src.passes.cost import cost as count_cost
 from tetrad._src.passes.donation import marked
 from tetrad._src.passes.fuse import fuse
 from tetrad._src.passes.ir import (

@@ -11,8 +11,8 @@ from typing import Any
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.op import Op
 from tetrad._src.cpu import kernels
-from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.literals import element_type
+from tetrad._src.cpu.llvm import Writer
 from tetrad._src.util.memo import Cache
 
 HEAVY = ("fdiv ", "llvm.sqrt", "udiv ", "sdiv ", "urem ", "srem ", "gather")

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tetrad._src.cpu import engine
-from tetrad._src.cpu import native_host
+from tetrad._src.cpu import engine, native_host
 from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.scalar import MEMORY_TYPE, SIZE, Block, Value
 

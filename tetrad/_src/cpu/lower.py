@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tetrad._src.cpu import schedule
+from tetrad._src.cpu import scatter_parts, schedule
 from tetrad._src.cpu.body import uniform_entries
 from tetrad._src.cpu.launch import SCRATCH, VALUE, Launch
 from tetrad._src.cpu.literals import element_type
@@ -35,7 +35,6 @@ from tetrad._src.cpu.loops import (
     PointWrite,
 )
 from tetrad._src.cpu.points import by_rows
-from tetrad._src.cpu import scatter_parts
 from tetrad._src.cpu.reduce import merge_states, state_types
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.passes import trees

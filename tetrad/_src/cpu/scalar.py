@@ -32,7 +32,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrad._src.cpu import complex_math, math_library
+from tetrad._src.cpu import (
+    complex_math,
+    math_library,  # noqa: F401  tells the engine where shared functions come from
+)
 from tetrad._src.cpu.math import BINARY, UNARY
 from tetrad._src.cpu.math_power import integer_power
 from tetrad._src.cpu.registers import (

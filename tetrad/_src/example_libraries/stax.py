@@ -11,10 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrad import lax
-from tetrad import nn
-from tetrad import numpy
-from tetrad import random
+from tetrad import lax, nn, numpy, random
 from tetrad._src.api.inspect import ShapeDtypeStruct, eval_shape
 from tetrad.nn.initializers import glorot_normal, normal, ones, zeros
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 
 jnp: Any = numpy  # arrays have methods that their type does not state
 

@@ -15,7 +15,6 @@ from tetrad._src.core.bind import aval_of
 from tetrad._src.lib.nn import logsumexp, softmax
 from tetrad._src.numpy import choice, convert, create, logic, shape
 from tetrad._src.numpy.einsum import einsum
-from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.util import dtypes
 

@@ -19,7 +19,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tetrad._src.core.avals import Aval
 from tetrad._src.core.effects import DEBUG, ORDERED_DEBUG, Effect
 from tetrad._src.core.op import Axis
 from tetrad._src.lib.callbacks import Callback, EachLane, HostCall, Mask, flat_callback

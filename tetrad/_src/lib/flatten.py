@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import aval_of
-from tetrad._src.numpy import assemble, convert, create, dtype as dtype_functions
+from tetrad._src.numpy import assemble, convert, create
+from tetrad._src.numpy import dtype as dtype_functions
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.slices import slice as slice_of

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tetrad._src.core.bind import Tracer, Value, aval_of
-from tetrad._src.numpy import lax, reduce
+from tetrad._src.numpy import lax
 from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument
-from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, same_dtype
 from tetrad._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d

@@ -24,7 +24,6 @@ from tetrad._src.numpy.promote import (
     promote_dtypes,
 )
 from tetrad._src.numpy.reduce import summed
-from tetrad._src.numpy.shape import swapped
 from tetrad._src.util import errors
 
 

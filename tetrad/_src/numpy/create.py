@@ -21,7 +21,6 @@ from tetrad._src.util import dtypes, errors
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import Cache
 
-
 # -------------------------------------------------------------------------------- filled
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tetrad._src.core.bind import Tracer, Value
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.at import AtIndex
-from tetrad._src.numpy.axes import axes_argument, axis_argument, static_int
+from tetrad._src.numpy.axes import axes_argument, axis_argument
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import broadcast, call

@@ -14,7 +14,7 @@ from tetrad._src.numpy.axes import shape_argument, static_int
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype, int_dtype
 from tetrad._src.numpy.elementwise import number
-from tetrad._src.numpy.promote import call, promote, promote_dtypes
+from tetrad._src.numpy.promote import call, promote
 from tetrad._src.numpy.search import nonzero
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-
 from tetrad._src.core.bind import Value
 from tetrad._src.numpy import contract, create, lax, reduce, shape
 from tetrad._src.numpy.axes import axes_argument, static_int

@@ -12,7 +12,6 @@ from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import asarray, operand, operands
 from tetrad._src.numpy.elementwise import number, zero_like
 from tetrad._src.numpy.promote import (
-    broadcast,
     broadcast_shapes,
     promote,
     promote_dtypes,

@@ -28,9 +28,9 @@ from tetrad._src.numpy import (
     search,
     shape,
 )
-from tetrad._src.numpy.convert import array_like, fresh_copy
 from tetrad._src.numpy.at import At
 from tetrad._src.numpy.axes import static_advice
+from tetrad._src.numpy.convert import array_like, fresh_copy
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype
 from tetrad._src.numpy.index import getitem
 from tetrad._src.numpy.plan import planned

@@ -17,7 +17,7 @@ from tetrad._src.numpy import lax
 from tetrad._src.numpy.axes import axes_argument, axis_argument, others
 from tetrad._src.numpy.convert import operand, value
 from tetrad._src.numpy.dtype import dtype_argument
-from tetrad._src.numpy.elementwise import maximum, minimum, no_out, number, zero_like
+from tetrad._src.numpy.elementwise import no_out, number, zero_like
 from tetrad._src.numpy.logic import as_bool
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (

@@ -18,7 +18,6 @@ from tetrad._src.numpy.logic import as_bool
 from tetrad._src.numpy.promote import call, promote_dtypes, promote_floats, to
 from tetrad._src.util import dtypes, errors
 
-
 # ------------------------------------------------------------------------ true elements
 
 

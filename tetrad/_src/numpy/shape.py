@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.bind import Value
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.axes import (
     axes_argument,

@@ -25,9 +25,9 @@ from tetrad._src.core.op import Axis, Kind, Linear, Op
 from tetrad._src.ops.contract import Precision, canonical_precision
 from tetrad._src.ops.convert import canonical, convert_element_type
 from tetrad._src.ops.families import Operand, check_operand
+from tetrad._src.ops.patches import Problem, convolved, split_to
 from tetrad._src.ops.shape import ints, moveaxis, reshape, rev, transpose
 from tetrad._src.ops.views import broadcast_in_dim
-from tetrad._src.ops.patches import Problem, convolved, split_to
 from tetrad._src.ops.windows import Pairs, Sliding, pad_pairs, padding_text
 
 Shape = tuple[int, ...]

@@ -35,6 +35,8 @@ from tetrad._src.ops.arithmetic import sign as sign
 from tetrad._src.ops.arithmetic import sqrt as sqrt
 from tetrad._src.ops.arithmetic import square as square
 from tetrad._src.ops.arithmetic import sub as sub
+from tetrad._src.ops.bitcast import BitcastConvertType as BitcastConvertType
+from tetrad._src.ops.bitcast import bitcast_convert_type as bitcast_convert_type
 from tetrad._src.ops.compare import And as And
 from tetrad._src.ops.compare import Clz as Clz
 from tetrad._src.ops.compare import Eq as Eq
@@ -81,9 +83,7 @@ from tetrad._src.ops.complex import complex as complex
 from tetrad._src.ops.complex import conj as conj
 from tetrad._src.ops.complex import imag as imag
 from tetrad._src.ops.complex import real as real
-from tetrad._src.ops.bitcast import BitcastConvertType as BitcastConvertType
 from tetrad._src.ops.convert import ConvertElementType as ConvertElementType
-from tetrad._src.ops.bitcast import bitcast_convert_type as bitcast_convert_type
 from tetrad._src.ops.convert import convert_element_type as convert_element_type
 from tetrad._src.ops.identity import Copy as Copy
 from tetrad._src.ops.identity import StopGradient as StopGradient

@@ -17,7 +17,7 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
-from tetrad._src.core.op import Axis, Kind, Linear, Op
+from tetrad._src.core.op import Axis, Linear, Op
 from tetrad._src.ops import matrices as mat
 from tetrad._src.ops.arithmetic import add, div, neg, sub
 from tetrad._src.ops.convert import convert_element_type

@@ -23,11 +23,10 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Kind, Op
-from tetrad._src.ops.arithmetic import add, div, mul, sub
+from tetrad._src.ops.arithmetic import add, mul, sub
 from tetrad._src.ops.compare import bitwise_or, eq, select
 from tetrad._src.ops.complex import complex as complex_of
 from tetrad._src.ops.complex import conj, imag, real
-from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import Operand, check_operand
 from tetrad._src.ops.shape import ints, reshape, rev, transpose
 from tetrad._src.ops.slices import concatenate, pad, slice_in_dim

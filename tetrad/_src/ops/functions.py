@@ -137,14 +137,3 @@ def binary(cls: type[Op], name: str = "") -> Callable[[Operand, Operand], Any]:
         return STATE.trace.process(op, operands(label, (x, y)))
 
     return _named(function, cls, name)  # type: ignore[no-any-return]
-
-
-def nary(cls: type[Op], name: str = "") -> Callable[..., Any]:
-    """The public function of an operation with any number of operands."""
-    op = cls()
-    label = name or cls.name
-
-    def function(*args: Operand) -> Any:
-        return STATE.trace.process(op, operands(label, args))
-
-    return _named(function, cls, name)  # type: ignore[no-any-return]

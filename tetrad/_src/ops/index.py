@@ -19,7 +19,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op, Start
-from tetrad._src.ops.axes import check_axis, check_shape, up
+from tetrad._src.ops.axes import check_axis, check_shape
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.elementwise import add, lt, select
 from tetrad._src.ops.families import Operand, Shape, check_operand

@@ -16,7 +16,6 @@ what operations call: `drawn`, `divided`, `folded`, `made`, `same`.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -19,7 +19,7 @@ from tetrad._src.core.bind import Trace, aval_of
 from tetrad._src.core.op import Axis
 from tetrad._src.ops import generators, keys
 from tetrad._src.ops.axes import check_shape
-from tetrad._src.ops.ciphers import U32, KeyOfWords, KeyWords, RandomUnwrap, RandomWrap
+from tetrad._src.ops.ciphers import U32, RandomUnwrap, RandomWrap
 from tetrad._src.ops.ciphers import Threefry2x32 as Threefry2x32
 from tetrad._src.ops.convert import ConvertElementType
 from tetrad._src.ops.elementwise import add, mul, shift_right_logical

@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from tetrad._src.ops.families import Binary, Operand, Unary, check_operand
-from tetrad._src.ops.functions import binary, operands, unary
+from tetrad._src.ops.functions import operands, unary
 
 
 class Floor(Unary):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 import math
+import operator
 from typing import Any
 
 from tetrad._src.ops.arithmetic import add, mul, neg, square

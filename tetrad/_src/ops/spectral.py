@@ -36,9 +36,7 @@ from tetrad._src.ops.gather import take_along
 from tetrad._src.ops.lapack import Lapack, result
 from tetrad._src.ops.reduce import argmax
 from tetrad._src.ops.slices import concatenate, slice_in_dim
-from tetrad._src.ops.sort import sort
 from tetrad._src.ops.views import (
-    broadcasted_iota,
     expand_dims,
     full_like,
     reduce_sum,

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Value, aval_of
-from tetrad._src.core.op import Axis, Linear
+from tetrad._src.core.bind import aval_of
+from tetrad._src.core.op import Axis
 from tetrad._src.ops.arithmetic import add, div, mul, rem
-from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import Operand, Rearrange, check_operand
 from tetrad._src.ops.gather import index_take
 from tetrad._src.ops.reduce import Argmax, Argmin, ReduceMax, ReduceMin
@@ -30,7 +29,6 @@ from tetrad._src.ops.slices import pad, slice, stack
 from tetrad._src.ops.views import (
     ReduceSum,
     broadcasted_iota,
-    constant,
     full_like,
 )
 from tetrad._src.util import dtypes

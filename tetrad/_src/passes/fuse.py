@@ -21,7 +21,6 @@ from tetrad._src.core.op import Kind, Op, Region
 from tetrad._src.passes.bands import join
 from tetrad._src.passes.flow import NEW, FlowPlacer
 from tetrad._src.passes.graph import (
-    COUNT,
     GATHER,
     INPUT,
     MAP,

@@ -15,8 +15,8 @@ from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Literal, Var, dce
 from tetrad._src.core.op import Kind, Op
 from tetrad._src.core.rewrite import inline
 from tetrad._src.core.stage import StageTracer, restage
-from tetrad._src.util.memo import Cache
 from tetrad._src.util.config import config
+from tetrad._src.util.memo import Cache
 
 RULES = ("scalar", "restride", "coordinates", "regions", "point", "step", "kernel")
 ROUNDS = 64  # expansions inside expansions

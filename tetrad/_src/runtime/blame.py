@@ -19,7 +19,6 @@ from tetrad._src.util import dtypes, errors, frames, source
 from tetrad._src.util.config import config
 from tetrad._src.util.tables import table
 
-
 LONGEST_NAME = 24  # characters of an operand in the table
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Trace, Tracer, aval_of, set_base
-from tetrad._src.core.leaks import leak_message
 from tetrad._src.core.jaxpr import DONOR_NAMES
+from tetrad._src.core.leaks import leak_message
 from tetrad._src.core.op import Kind, Op, infer
 from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.runtime import array as array_module

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 
 jnp: Any = numpy  # arrays have methods that their type does not state
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 from tetrad._src.api.transforms import linear_transpose
 from tetrad.flatten_util import ravel_pytree
 from tetrad.tree_util import tree_leaves, tree_map, tree_structure

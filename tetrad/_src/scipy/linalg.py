@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 from tetrad._src.numpy.decompositions import adjoint, matrices
 from tetrad._src.numpy.promote import promote_floats
 from tetrad._src.numpy.systems import lu_solved

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 from tetrad._src.api.transforms import closure_convert, custom_vjp, vjp
 from tetrad.flatten_util import ravel_pytree
 from tetrad.tree_util import tree_leaves, tree_map

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 from tetrad._src.api.transforms import value_and_grad
 
 jnp: Any = numpy  # arrays have methods that their type does not state

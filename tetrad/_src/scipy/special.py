@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tetrad import lax, nn
-from tetrad import numpy
+from tetrad import lax, nn, numpy
 from tetrad._src.control.custom import custom_jvp
 from tetrad._src.scipy.arguments import floats
 

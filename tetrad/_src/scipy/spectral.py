@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 from tetrad._src.scipy.convolution import detrend as without_trend
 
 jnp: Any = numpy  # arrays have methods that their type does not state

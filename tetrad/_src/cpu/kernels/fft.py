@@ -31,7 +31,6 @@ from tetrad._src.cpu.scalar import Value
 TASKS = 8  # runs of rows, at most
 STAGES = 32  # factors, at most
 PAD = 5  # vectors between parts, or their addresses would differ by powers of two
-LARGEST = 61  # prime factor that a stage may have
 
 
 def factors(n: int) -> list[int]:
@@ -202,6 +201,100 @@ class _Rows:
         return w.complex(re * factor, im * factor)
 
 
+class _Group:
+    """Where the rows of a group lie, which the lanes of vectors hold.
+
+    Rows side by side (`beside`) are read with plain loads. Of rows that follow each other
+    the first `squared` elements are turned in registers, square by square.
+    """
+
+    def __init__(self, f: _Rows, number: str) -> None:
+        w = f.w
+        i = w.i
+        self.f = f
+        first = i("mul", number, f.lanes)
+        block = i("udiv", first, f["inner"])
+        column = i("sub", first, i("mul", block, f["inner"]))
+        self.base = i("add", i("mul", block, i("mul", f["n"], f["inner"])), column)
+        end = i("add", column, f.lanes)
+        self.beside = w.raw(f"icmp sle i64 {end}, {f['inner']}")
+        row = w.add(w.broadcast(first, "i64"), w.lane_index("i64"))
+        inner = w.broadcast(f["inner"], "i64")
+        self.mask = w.mask(i("sub", f["rows"], first))
+        blocks = w.div(row, inner)
+        self.columns = w.sub(row, w.mul(blocks, inner))
+        area = w.broadcast(i("mul", f["n"], f["inner"]), "i64")
+        self.places = w.add(w.mul(blocks, area), self.columns)
+        whole_rows = w.raw(f"icmp eq i64 {f['inner']}, 1")
+        full = w.raw(f"icmp sge i64 {i('sub', f['rows'], first)}, {f.lanes}")
+        squares = w.raw(f"and i1 {whole_rows}, {full}")
+        wide = i("and", f["n"], -f.lanes)
+        self.squared = w.raw(f"select i1 {squares}, i64 {wide}, i64 0")
+
+    def beside_at(self, pointer: str, index: str) -> str:
+        """Element `index` of the first of rows that lie side by side."""
+        w = self.f.w
+        place = w.i("add", self.base, w.i("mul", index, self.f["inner"]))
+        return w.point_to(pointer, place, self.f.type)
+
+    def in_row(self, pointer: str, index: str, row: int) -> str:
+        """Element `index` of a row that comes later."""
+        w = self.f.w
+        place = w.i("add", w.i("add", self.base, index), w.i("mul", self.f["n"], row))
+        return w.point_to(pointer, place, self.f.type)
+
+    def apart_at(self, pointer: str, index: str) -> str:
+        """What `places` count from for element `index` of rows that lie anywhere."""
+        w = self.f.w
+        return w.point_to(pointer, w.i("mul", index, self.f["inner"]), self.f.type)
+
+    def read(self, memory: str) -> None:
+        """Brings the rows into scratch memory."""
+        f, w, x = self.f, self.f.w, self.f["x"]
+
+        def beside() -> None:
+            at = w.begin("0", f["n"], 1)
+            f.put(w.load(self.beside_at(x, at.index), f.type), memory, at.index)
+            w.end(at)
+
+        def apart() -> None:
+            tile = w.begin("0", self.squared, f.lanes)
+            taken = [
+                w.load(self.in_row(x, tile.index, r), f.type) for r in range(f.lanes)
+            ]
+            for k, element in enumerate(_turned(f, taken)):
+                f.put(element, memory, w.i("add", tile.index, k))
+            w.end(tile)
+            at = w.begin(self.squared, f["n"], 1)
+            moved = self.apart_at(x, at.index)
+            f.put(w.gather(moved, self.places, f.type, self.mask), memory, at.index)
+            w.end(at)
+
+        w.choose(self.beside, beside, apart)
+
+    def write(self, memory: str) -> None:
+        """Brings the rows from scratch memory to where results go."""
+        f, w, y = self.f, self.f.w, self.f["y"]
+
+        def beside() -> None:
+            at = w.begin("0", f["n"], 1)
+            w.store(f.get(memory, at.index), self.beside_at(y, at.index))
+            w.end(at)
+
+        def apart() -> None:
+            tile = w.begin("0", self.squared, f.lanes)
+            made = [f.get(memory, w.i("add", tile.index, k)) for k in range(f.lanes)]
+            for r, row in enumerate(_turned(f, made)):
+                w.store(row, self.in_row(y, tile.index, r))
+            w.end(tile)
+            at = w.begin(self.squared, f["n"], 1)
+            element = f.get(memory, at.index)
+            w.scatter(element, self.apart_at(y, at.index), self.places, self.mask)
+            w.end(at)
+
+        w.choose(self.beside, beside, apart)
+
+
 def _rows(type: str) -> Writer:
     f = _Rows(type)
     w = f.w
@@ -210,77 +303,15 @@ def _rows(type: str) -> Writer:
     stop = w.smaller_index(i("mul", "%hi", f["run"]), groups)
     own = w.point_to(f["scratch"], i("mul", "%lo", f["scratch_bytes"]), "u8")
     other = w.point_to(own, i("mul", f.half, 2), f.part)
-    group = w.begin(i("mul", "%lo", f["run"]), stop, 1)
-    first = i("mul", group.index, f.lanes)
-    block = i("udiv", first, f["inner"])
-    column = i("sub", first, i("mul", block, f["inner"]))
-    base = i("add", i("mul", block, i("mul", f["n"], f["inner"])), column)
-    end = i("add", column, f.lanes)
-    beside = w.raw(f"icmp sle i64 {end}, {f['inner']}")
-    row = w.add(w.broadcast(first, "i64"), w.lane_index("i64"))
-    mask = w.mask(i("sub", f["rows"], first))
-    blocks = w.div(row, w.broadcast(f["inner"], "i64"))
-    columns = w.sub(row, w.mul(blocks, w.broadcast(f["inner"], "i64")))
-    area = w.broadcast(i("mul", f["n"], f["inner"]), "i64")
-    places = w.add(w.mul(blocks, area), columns)
-
-    def read_beside() -> None:
-        at = w.begin("0", f["n"], 1)
-        place = i("add", base, i("mul", at.index, f["inner"]))
-        f.put(w.load(w.point_to(f["x"], place, type), type), own, at.index)
-        w.end(at)
-
-    # Rows that follow each other: squares of them are turned in registers.
-    whole_rows = w.raw(f"icmp eq i64 {f['inner']}, 1")
-    full = w.raw(f"icmp sge i64 {i('sub', f['rows'], first)}, {f.lanes}")
-    squares = w.raw(f"and i1 {whole_rows}, {full}")
-    squared = w.raw(f"select i1 {squares}, i64 {i('and', f['n'], -f.lanes)}, i64 0")
-
-    def read_apart() -> None:
-        tile = w.begin("0", squared, f.lanes)
-        taken = [
-            w.load(w.point_to(f["x"], _in_row(f, base, tile.index, r), type), type)
-            for r in range(f.lanes)
-        ]
-        for k, x in enumerate(_turned(f, taken)):
-            f.put(x, own, i("add", tile.index, k))
-        w.end(tile)
-        at = w.begin(squared, f["n"], 1)
-        moved = w.point_to(f["x"], i("mul", at.index, f["inner"]), type)
-        f.put(w.gather(moved, places, type, mask), own, at.index)
-        w.end(at)
-
-    w.choose(beside, read_beside, read_apart)
+    number = w.begin(i("mul", "%lo", f["run"]), stop, 1)
+    group = _Group(f, number.index)
+    group.read(own)
     source = _stages(f, own, other)
-
-    def write_beside() -> None:
-        at = w.begin("0", f["n"], 1)
-        place = i("add", base, i("mul", at.index, f["inner"]))
-        w.store(f.get(source, at.index), w.point_to(f["y"], place, type))
-        w.end(at)
-
-    def write_apart() -> None:
-        tile = w.begin("0", squared, f.lanes)
-        made = [f.get(source, i("add", tile.index, k)) for k in range(f.lanes)]
-        for r, x in enumerate(_turned(f, made)):
-            w.store(x, w.point_to(f["y"], _in_row(f, base, tile.index, r), type))
-        w.end(tile)
-        at = w.begin(squared, f["n"], 1)
-        moved = w.point_to(f["y"], i("mul", at.index, f["inner"]), type)
-        w.scatter(f.get(source, at.index), moved, places, mask)
-        w.end(at)
-
     with w.when(w.raw(f"icmp ne i64 {f['whole']}, 0")):
-        _turn(f, source, columns)
-    w.choose(beside, write_beside, write_apart)
-    w.end(group)
+        _turn(f, source, group.columns)
+    group.write(source)
+    w.end(number)
     return w
-
-
-def _in_row(f: _Rows, base: str, column: str, row: int) -> str:
-    """The place of a column in a row that comes later."""
-    w = f.w
-    return w.i("add", w.i("add", base, column), w.i("mul", f["n"], row))
 
 
 def _turned(f: _Rows, rows: list[Value]) -> list[Value]:

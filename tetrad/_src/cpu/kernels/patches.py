@@ -16,7 +16,6 @@ Every axis is one of three (depth, height, width); missing ones have extent 1.
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import Aval
@@ -135,8 +134,20 @@ def _launched(form: str, geometry: Geometry, type: str) -> KernelCall:
 @functools.cache
 def _text(type: str, form: str) -> str:
     if form == "weights":
-        return module([(form, _weights(type)), ("sums", _sums(type))])
-    return module([(form, _slide(type) if form == "slide" else _spread(type))])
+        return module([(form, _gathering(form, type)), ("sums", _sums(type))])
+    spread = form == "spread"
+    return module([(form, _spread(type) if spread else _gathering(form, type))])
+
+
+class _Line(NamedTuple):
+    """A line of taps: the image, the line in it, the part of the patch, the column of the
+    first tap, and whether the line is inside of the image."""
+
+    image: str
+    line: str
+    part: str
+    origin: str
+    inside: str
 
 
 class _Function:
@@ -240,47 +251,56 @@ class _Function:
         tap = i("mul", i("mul", tap, self["kernel_w"]), self["width"])
         part = self.point(row, tap)
 
-        def several() -> None:
-            # Columns first … last of the image are covered by one run of taps.
-            below = w.larger_index(i("sub", "0", origin["w"]), "0")
-            start = w.smaller_index(below, self["kernel_w"])
-            above = i("sub", self["image_w"], origin["w"])
-            stop = w.larger_index(w.smaller_index(above, self["kernel_w"]), start)
-            stop = w.raw(f"select i1 {inside}, i64 {stop}, i64 {start}")
-            left = i("mul", start, self["width"])
-            count = i("mul", i("sub", stop, start), self["width"])
-            column = i("mul", i("add", origin["w"], start), self["channels"])
-            source = self.point(image, i("add", line, column))
-            if add:
-                self.add(source, self.point(part, left), count)
-                return
-            right = i("mul", i("sub", self["kernel_w"], stop), self["width"])
-            self.zero(part, left)
-            self.copy(self.point(part, left), source, count)
-            self.zero(self.point(part, i("mul", stop, self["width"])), right)
-
-        def each() -> None:
-            width = w.begin("0", self["kernel_w"], 1)
-            at_w = i("add", origin["w"], i("mul", width.index, self["dilation_w"]))
-            inside_w = w.raw(f"icmp ult i64 {at_w}, {self['image_w']}")
-            good = w.raw(f"and i1 {inside}, {inside_w}")
-            source = self.point(image, i("add", line, i("mul", at_w, self["channels"])))
-            target = self.point(part, i("mul", width.index, self["width"]))
-            if add:
-                with w.when(good):
-                    self.add(source, target, self["width"])
-            else:
-                w.choose(
-                    good,
-                    lambda: self.copy(target, source, self["width"]),
-                    lambda: self.zero(target, self["width"]),
-                )
-            w.end(width)
-
-        w.choose(runs, several, each)
+        row_of = _Line(image, line, part, origin["w"], inside)
+        w.choose(
+            runs, lambda: self.several(row_of, add), lambda: self.each(row_of, add)
+        )
         w.end(height)
         w.end(depth)
         w.end(place)
+
+    def several(self, at: _Line, add: bool) -> None:
+        """The taps of a line at once: those inside cover one run of the image."""
+        w = self.w
+        i = w.i
+        below = w.larger_index(i("sub", "0", at.origin), "0")
+        start = w.smaller_index(below, self["kernel_w"])
+        above = i("sub", self["image_w"], at.origin)
+        stop = w.larger_index(w.smaller_index(above, self["kernel_w"]), start)
+        stop = w.raw(f"select i1 {at.inside}, i64 {stop}, i64 {start}")
+        left = i("mul", start, self["width"])
+        count = i("mul", i("sub", stop, start), self["width"])
+        column = i("mul", i("add", at.origin, start), self["channels"])
+        source = self.point(at.image, i("add", at.line, column))
+        if add:
+            self.add(source, self.point(at.part, left), count)
+            return
+        right = i("mul", i("sub", self["kernel_w"], stop), self["width"])
+        self.zero(at.part, left)
+        self.copy(self.point(at.part, left), source, count)
+        self.zero(self.point(at.part, i("mul", stop, self["width"])), right)
+
+    def each(self, at: _Line, add: bool) -> None:
+        """The taps of a line one by one."""
+        w = self.w
+        i = w.i
+        tap = w.begin("0", self["kernel_w"], 1)
+        column = i("add", at.origin, i("mul", tap.index, self["dilation_w"]))
+        inside = w.raw(f"icmp ult i64 {column}, {self['image_w']}")
+        good = w.raw(f"and i1 {at.inside}, {inside}")
+        place = i("add", at.line, i("mul", column, self["channels"]))
+        source = self.point(at.image, place)
+        target = self.point(at.part, i("mul", tap.index, self["width"]))
+        if add:
+            with w.when(good):
+                self.add(source, target, self["width"])
+        else:
+            w.choose(
+                good,
+                lambda: self.copy(target, source, self["width"]),
+                lambda: self.zero(target, self["width"]),
+            )
+        w.end(tap)
 
     def copy(self, target: str, source: str, count: str) -> None:
         w = self.w
@@ -323,64 +343,37 @@ class _Function:
         return loop, image, low, high
 
 
-def _slide(type: str) -> Writer:
+def _gathering(form: str, type: str) -> Writer:
+    """The functions that gather patches: "slide" and "weights"."""
     f = _Function(type)
     w = f.w
     i = w.i
+    weights = form == "weights"
+    sums = f.out
+    if weights:
+        total = i("mul", f.row, f["made"])
+        sums = f.point(f.out, i("mul", "%lo", total))
+        f.zero(sums, total)
     loop, image, low, high = f.blocks()
     buffer = f.own_scratch("%lo")
     pixels = f.point(f.first, i("mul", image, f.image))
-    before = i("add", i("mul", image, f.places), low)
-    out = f.point(f.out, i("mul", before, f["made"]))
+    before = i("mul", i("add", i("mul", image, f.places), low), f["made"])
     made = i("udiv", f["made"], f["groups"])
     group = w.begin("0", f["groups"], 1)
-    f.visit(
-        f.point(pixels, i("mul", group.index, f["width"])), buffer, low, high, False
-    )
+    part = f.point(pixels, i("mul", group.index, f["width"]))
+    f.visit(part, buffer, low, high, False)
     columns = i("mul", group.index, made)
-    f.gemm(
-        (i("sub", high, low), made, f.row),
-        buffer,
-        f.row,
-        f.point(f.second, columns),
-        f["made"],
-        f.point(out, columns),
-        f["made"],
-    )
-    w.end(group)
-    w.end(loop)
-    return w
-
-
-def _weights(type: str) -> Writer:
-    f = _Function(type)
-    w = f.w
-    i = w.i
-    total = i("mul", f.row, f["made"])
-    sums = f.point(f.out, i("mul", "%lo", total))
-    f.zero(sums, total)
-    loop, image, low, high = f.blocks()
-    buffer = f.own_scratch("%lo")
-    pixels = f.point(f.first, i("mul", image, f.image))
-    before = i("add", i("mul", image, f.places), low)
-    other = f.point(f.second, i("mul", before, f["made"]))
-    made = i("udiv", f["made"], f["groups"])
-    group = w.begin("0", f["groups"], 1)
-    f.visit(
-        f.point(pixels, i("mul", group.index, f["width"])), buffer, low, high, False
-    )
-    columns = i("mul", group.index, made)
-    f.gemm(
-        (f.row, made, i("sub", high, low)),
-        buffer,
-        f.row,
-        f.point(other, columns),
-        f["made"],
-        f.point(sums, columns),
-        f["made"],
-        turned=True,
-        beta="1.0",
-    )
+    count = i("sub", high, low)
+    here = i("add", before, columns)
+    if weights:
+        sizes = (f.row, made, count)
+        other, result = f.point(f.second, here), f.point(sums, columns)
+    else:
+        sizes = (count, made, f.row)
+        other, result = f.point(f.second, columns), f.point(sums, here)
+    beta = "1.0" if weights else "0.0"
+    wide = f["made"]
+    f.gemm(sizes, buffer, f.row, other, wide, result, wide, turned=weights, beta=beta)
     w.end(group)
     w.end(loop)
     return w

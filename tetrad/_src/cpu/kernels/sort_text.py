@@ -16,7 +16,6 @@ Words of a launch: those of `Common`, then the inputs, then the results.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 

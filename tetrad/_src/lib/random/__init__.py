@@ -37,6 +37,7 @@ from tetrad._src.lib.random.keys import clone as clone
 from tetrad._src.lib.random.keys import fold_in as fold_in
 from tetrad._src.lib.random.keys import key as key
 from tetrad._src.lib.random.keys import key_data as key_data
+from tetrad._src.lib.random.keys import key_dtype as key_dtype
 from tetrad._src.lib.random.keys import key_impl as key_impl
 from tetrad._src.lib.random.keys import split as split
 from tetrad._src.lib.random.keys import wrap_key_data as wrap_key_data
@@ -53,4 +54,3 @@ from tetrad._src.lib.random.uniform import uniform as uniform
 from tetrad._src.lib.random.vectors import ball as ball
 from tetrad._src.lib.random.vectors import multivariate_normal as multivariate_normal
 from tetrad._src.lib.random.vectors import orthogonal as orthogonal
-from tetrad._src.lib.random.keys import key_dtype as key_dtype

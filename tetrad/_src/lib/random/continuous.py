@@ -17,6 +17,7 @@ from tetrad._src.lib.random.arguments import (
     float_dtype,
     no_sharding,
     parameters,
+    pick,
     shape_of,
 )
 from tetrad._src.lib.random.keys import Key, one_key
@@ -28,7 +29,6 @@ from tetrad._src.lib.random.uniform import (
     two_units,
     unit,
 )
-from tetrad._src.lib.random.arguments import pick
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import random
 from tetrad._src.ops import shape as shape_ops
@@ -36,7 +36,6 @@ from tetrad._src.ops.bitcast import bitcast_convert_type
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.reduce import reduce_sum
 from tetrad._src.util import dtypes
-
 
 # ------------------------------------------------------------------- without parameters
 

@@ -28,9 +28,9 @@ from tetrad._src.lib.random.arguments import (
     no_sharding,
     parameters,
     pick,
+    scalar,
     shape_of,
     spread_out,
-    scalar,
 )
 from tetrad._src.lib.random.keys import Key, children, one_key
 from tetrad._src.lib.random.uniform import signs, standard_normal, unit

@@ -16,7 +16,7 @@ from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.lib.compiled import compiled
 from tetrad._src.lib.random.arguments import pick, shape_of
 from tetrad._src.numpy import convert
-from tetrad._src.ops import random
+from tetrad._src.ops import ciphers, random
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import config
@@ -221,11 +221,11 @@ def children(key: Any, count: int) -> list[Any]:
     if dtype is not dtypes.KEY or not config.jax_threefry_partitionable:
         keys = random.random_split(key, (count,))
         return [pick(keys, i) for i in range(count)]
-    words = random.KeyWords()(key)
+    words = ciphers.KeyWords()(key)
     pairs = [
         random.Threefry2x32()(*words, np.uint32(0), np.uint32(i)) for i in range(count)
     ]
-    return [random.KeyOfWords()(*pair) for pair in pairs]
+    return [ciphers.KeyOfWords()(*pair) for pair in pairs]
 
 
 def like(typed: Any, raw: bool) -> Any:

@@ -23,15 +23,15 @@ from tetrad._src.lib.random.arguments import (
 from tetrad._src.lib.random.continuous import gumbel
 from tetrad._src.lib.random.keys import Key, one_key
 from tetrad._src.lib.random.uniform import check_mode, randint, uniform
+from tetrad._src.numpy import convert, create, index, reduce, search
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.axes import axis_argument, static_int
-from tetrad._src.transforms.tracer_methods import primal_of
-from tetrad._src.numpy import convert, create, index, reduce, search
 from tetrad._src.ops import cumulative, random
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import shape as shape_ops
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.sort import sort_key_val, top_k
+from tetrad._src.transforms.tracer_methods import primal_of
 from tetrad._src.util import dtypes
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from tetrad._src.core.bind import aval_of
 from tetrad._src.lib.compiled import compiled
+from tetrad._src.lib.random import tails
 from tetrad._src.lib.random.arguments import (
     Shape,
     bound,
@@ -24,11 +25,9 @@ from tetrad._src.lib.random.arguments import (
     shape_of,
     spread_out,
 )
-from tetrad._src.lib.random import tails
 from tetrad._src.lib.random.keys import Key, one_key, sampling_key, typed_inside
 from tetrad._src.numpy import convert
 from tetrad._src.numpy import shape as shape_functions
-from tetrad._src.numpy.promote import broadcast_shapes
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import random, special
 from tetrad._src.ops import shape as shape_ops

@@ -11,10 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrad import lax
-from tetrad import nn
-from tetrad import numpy
-from tetrad import random
+from tetrad import lax, nn, numpy, random
 from tetrad._src.numpy.promote import promote_floats
 from tetrad._src.scipy.special import ndtr
 from tetrad.tree_util import register_pytree_node_class

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 from tetrad._src.numpy.promote import promote_floats
 
 jnp: Any = numpy  # arrays have methods that their type does not state

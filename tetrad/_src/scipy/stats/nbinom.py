@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrad import numpy
-from tetrad import lax
+from tetrad import lax, numpy
 from tetrad._src.scipy.arguments import counted, where_valid
 from tetrad._src.scipy.special import xlog1py, xlogy
 

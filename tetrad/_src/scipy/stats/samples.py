@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tetrad import lax
-from tetrad import numpy
+from tetrad import lax, numpy
 
 jnp: Any = numpy  # arrays have methods that their type does not state
 

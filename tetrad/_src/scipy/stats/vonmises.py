@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tetrad import numpy
-from tetrad import lax
+from tetrad import lax, numpy
 from tetrad._src.scipy.arguments import floats
 
 jnp: Any = numpy  # arrays have methods that their type does not state
