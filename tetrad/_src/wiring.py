@@ -2,7 +2,8 @@
 
 1. What `bind` does when no transformation is active: the recorder.
 2. How the language tower makes arrays, and the methods of arrays and tracers.
-3. The platforms. No backend is imported before one of its devices is needed.
+3. Who is told how random keys were made.
+4. The platforms. No backend is imported before one of its devices is needed.
 """
 
 from __future__ import annotations

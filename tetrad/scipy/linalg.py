@@ -30,3 +30,7 @@ from tetrad._src.scipy.linalg import solve_triangular as solve_triangular
 from tetrad._src.scipy.linalg import sqrtm as sqrtm
 from tetrad._src.scipy.linalg import svd as svd
 from tetrad._src.scipy.linalg import toeplitz as toeplitz
+
+from tetrad._src.util.frames import hide_all as _hide_all
+
+_hide_all(globals())

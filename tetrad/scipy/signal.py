@@ -10,3 +10,7 @@ from tetrad._src.scipy.spectral import csd as csd
 from tetrad._src.scipy.spectral import stft as stft
 from tetrad._src.scipy.spectral import welch as welch
 from tetrad._src.scipy.spectral import istft as istft
+
+from tetrad._src.util.frames import hide_all as _hide_all
+
+_hide_all(globals())

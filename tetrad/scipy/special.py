@@ -37,3 +37,7 @@ from tetrad._src.scipy.special import softmax as softmax
 from tetrad._src.scipy.special import xlog1py as xlog1py
 from tetrad._src.scipy.special import xlogy as xlogy
 from tetrad._src.scipy.special import zeta as zeta
+
+from tetrad._src.util.frames import hide_all as _hide_all
+
+_hide_all(globals())

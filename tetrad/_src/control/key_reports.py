@@ -57,7 +57,7 @@ def report(reuse: Reuse) -> None:
 def message(reuse: Reuse) -> str:
     """The whole text."""
     name = _name(reuse)
-    lines = [_headline(reuse, name), *_rows(reuse, name), *_advice(reuse, name)]
+    lines = [_headline(reuse, name), *_rows(reuse), *_advice(reuse, name)]
     lines.append(
         "If you want the same numbers again, say so with jax.random.clone(key);"
         ' jax.key_check("off") turns this check off.'
@@ -91,7 +91,7 @@ def _splits(use: Use) -> bool:
     return use.made is not None and use.made.how == "split"
 
 
-def _rows(reuse: Reuse, name: str) -> list[str]:
+def _rows(reuse: Reuse) -> list[str]:
     """Where the key was made, first used and used again."""
     family: Family = reuse.note[0]
     rows: list[tuple[str, Place | str | None]] = []

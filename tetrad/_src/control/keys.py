@@ -148,7 +148,7 @@ class Walk:
             return None
         starts = numbers[1:]
         if op.starts is not None and not all(isinstance(s, int) for s in starts):
-            return _picked(note, source, out, tuple(starts))
+            return _picked(note, out, tuple(starts))
         return keys.moved(op, note, source, starts, out)
 
     # -- what is done with keys ----------------------------------------------------
@@ -407,9 +407,7 @@ def _same(one: Note | None, other: Note | None) -> bool:
     )
 
 
-def _picked(
-    note: Note, source: Aval, out: Aval, starts: tuple[Any, ...]
-) -> Note | None:
+def _picked(note: Note, out: Aval, starts: tuple[Any, ...]) -> Note | None:
     """The key at a computed place: its number is not known, only what it comes from."""
     family, which = note
     size = math.prod(keys.key_shape(out))

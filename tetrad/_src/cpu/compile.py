@@ -23,7 +23,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.text import jaxpr_text
-from tetrad._src.cpu import engine, host, kernels, schedule
+from tetrad._src.cpu import engine, host, kernels, pool, schedule
 from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.job import JobWriter, Launches
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
@@ -479,7 +479,7 @@ Written = tuple[Loops, Writer]
 def _groups(kernels: Sequence[Written]) -> list[list[Written]]:
     """Kernels for one module each, of about the same length, one for each processor."""
     sizes = [sum(map(len, writer.lines)) for _, writer in kernels]
-    count = min(engine.processors(), 1 + sum(sizes) // GROUP, len(kernels))
+    count = min(pool.processors(), 1 + sum(sizes) // GROUP, len(kernels))
     groups: list[list[Written]] = [[] for _ in range(count)]
     totals = [0] * count
     for number in sorted(range(len(kernels)), key=lambda n: -sizes[n]):

@@ -221,13 +221,6 @@ def _begin(
         raise
 
 
-def processors() -> int:
-    """How many threads this process may have at work."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _is_main() -> bool:
     return threading.current_thread() is threading.main_thread()
 

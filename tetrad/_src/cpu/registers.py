@@ -78,7 +78,6 @@ FLOATS = WIDE_FLOATS | HALF_FLOATS
 COMPLEX = frozenset(("c64", "c128"))
 
 REAL_OF: dict[str, str] = {"c64": "f32", "c128": "f64"}
-COMPLEX_OF: dict[str, str] = {"f32": "c64", "f64": "c128"}
 
 _SUFFIX: dict[str, str] = {
     "float": "f32",

@@ -26,7 +26,8 @@ from tetrad._src.core.effects import IO, ORDERED_IO
 from tetrad._src.core.op import Axis
 from tetrad._src.numpy import convert
 from tetrad._src.ops.families import PYTHON_NUMBERS, Call
-from tetrad._src.ops.views import broadcast_in_dim, expand_dims
+from tetrad._src.ops.views import expand_dims
+from tetrad._src.transforms.vmap import spread
 from tetrad._src.util import dtypes, tree
 
 Mask = tuple[bool, ...]
@@ -295,9 +296,7 @@ class PureCallback(HostCall):
                 [a if m else expand_dims(a, (0,)) for a, m in zip(args, mapped)]
             )
         elif method == "broadcast_all":
-            args = tuple(
-                [a if m else _spread(a, axis.size) for a, m in zip(args, mapped)]
-            )
+            args = tuple([a if m else spread(axis, a) for a, m in zip(args, mapped)])
         results: list[Any] = PureCallback(callback, avals, self.sharding, method)(*args)
         return results
 
@@ -315,11 +314,6 @@ class PureCallback(HostCall):
             "Pure callbacks do not support transpose. Give the function that calls"
             " pure_callback its derivative with `jax.custom_vjp`"
         )
-
-
-def _spread(x: Any, size: int) -> Any:
-    shape = aval_of(x).shape
-    return broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
 
 
 class IOCallback(HostCall):

@@ -28,6 +28,7 @@ from tetrad._src.numpy.index import (
     from_zero,
     getitem,
     index_vectors,
+    is_mask,
     layout,
     parse,
     put_operands,
@@ -369,17 +370,13 @@ def _lone_mask(idx: Any, x: Value) -> Any:
                 axis = x.ndim - sum([max(getattr(i, "ndim", 1), 1) for i in behind])
         elif _is_full_slice(item):
             axis += found is None
-        elif found is None and _is_mask(item) and item.ndim and 0 not in item.shape:
+        elif found is None and is_mask(item) and item.ndim and 0 not in item.shape:
             found = item
         else:
             return None
     if found is None or axis < 0:
         return None
     return (operand(found, NAME) if isinstance(found, np.ndarray) else found), axis
-
-
-def _is_mask(item: Any) -> bool:
-    return isinstance(item, (Value, np.ndarray)) and aval_of(item).kind == "b"
 
 
 def _is_full_slice(item: Any) -> bool:
@@ -486,7 +483,7 @@ def _scattered(
         v = lax.transpose(v, (*lanes, *steps, *window))
         window = list(range(len(lanes) + len(steps), len(kinds)))
     shape = (*together, *[e.size for e in strided])
-    axes, columns, inserted = _columns(x, index, together, strided)
+    axes, columns, inserted = _columns(x, index, strided)
     numbers = lax.ScatterDimensionNumbers(tuple(window), tuple(inserted), tuple(axes))
     indices = index_vectors(columns, shape)
     op_mode = lax.GatherScatterMode.FILL_OR_DROP if mode is None else mode
@@ -546,7 +543,7 @@ def _fitted_or_full(v: Any, shape: tuple[int, ...], name: str) -> Any:
 
 
 def _columns(
-    x: Value, index: Index, together: Any, strided: list[Span]
+    x: Value, index: Index, strided: list[Span]
 ) -> tuple[list[int], list[Any], list[int]]:
     """(axis, start) of everything that positions a window, and the axes it is thin in."""
     axes: list[int] = []

@@ -350,7 +350,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> V
     found = _dtype(dtype)
     numbers: Any = create.arange(n, dtype="int32", device=device)
     turned = lax.select(numbers < (n + 1) // 2, numbers, numbers - n)
-    return lax.convert_element_type(turned, found) / (n * _spacing(d, found))  # type: ignore[no-any-return]
+    return lax.convert_element_type(turned, found) / (n * _spacing(d))  # type: ignore[no-any-return]
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Value:
@@ -363,7 +363,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     n = _count("jnp.fft.rfftfreq", n)
     found = _dtype(dtype)
     numbers = create.arange(n // 2 + 1, dtype="int32", device=device)
-    return lax.convert_element_type(numbers, found) / (n * _spacing(d, found))  # type: ignore[no-any-return]
+    return lax.convert_element_type(numbers, found) / (n * _spacing(d))  # type: ignore[no-any-return]
 
 
 def _count(name: str, n: Any) -> int:
@@ -375,7 +375,7 @@ def _count(name: str, n: Any) -> int:
     return found
 
 
-def _spacing(d: Any, dtype: Any) -> Any:
+def _spacing(d: Any) -> Any:
     if isinstance(d, (tuple, list)):
         raise ValueError(f"jnp.fft: the sample spacing d must be a number, got {d!r}")
     return d

@@ -185,22 +185,23 @@ def _item(item: Any, name: str) -> Any:
         ) from None
 
 
-def _is_mask(item: Any) -> bool:
+def is_mask(item: Any) -> bool:
+    """Whether an item of an index is an array of bools."""
     return isinstance(item, (Value, np.ndarray)) and aval_of(item).kind == "b"
 
 
 def _without_masks(items: list[Any], shape: Shape, name: str) -> list[Any]:
     """Bool arrays become the index arrays of their true elements."""
-    if not any(_is_mask(i) for i in items):
+    if not any(is_mask(i) for i in items):
         return items
     result: list[Any] = []
     used = len([i for i in items if i is not None and i is not Ellipsis])
-    used += sum([i.ndim - 1 for i in items if _is_mask(i)])
+    used += sum([i.ndim - 1 for i in items if is_mask(i)])
     axis = 0
     for item in items:
         if item is Ellipsis:
             axis += len(shape) - used
-        elif _is_mask(item):
+        elif is_mask(item):
             check_mask(item, shape[axis : axis + item.ndim], name)
             result.extend(_true_places(item, name))
             axis += item.ndim
@@ -249,7 +250,7 @@ def bool_axes(x: Any, idx: Any) -> tuple[Any, Any, Any] | None:
         chosen.append(item)
         if item is None:
             continue
-        axes = np.ndim(item) if _is_mask(item) else 1
+        axes = np.ndim(item) if is_mask(item) else 1
         taken = [Ellipsis] if item is Ellipsis else [slice(None)] * axes
         wider += taken
         without += taken
@@ -259,7 +260,7 @@ def bool_axes(x: Any, idx: Any) -> tuple[Any, Any, Any] | None:
 def _is_scalar_bool(item: Any) -> bool:
     if isinstance(item, (bool, np.bool_)):
         return True
-    return _is_mask(item) and np.ndim(item) == 0 and not isinstance(item, Tracer)
+    return is_mask(item) and np.ndim(item) == 0 and not isinstance(item, Tracer)
 
 
 def _unknown_count(mask: Tracer, name: str) -> str:

@@ -82,7 +82,7 @@ def _operations(eqn: Eqn, machine: Weigher) -> Cost:
         inner = NOTHING
         for part in parts:
             inner = inner.plus(part)
-        return inner.times(getattr(op, "length", None) or 1)
+        return inner.times(getattr(op, "length", 1))
     if op.flops is not None:
         return Cost(float(op.flops(*ins)), 0.0, 0.0, 0.0)
     if not eqn.outs or eqn.outs[0].aval.kind not in "fcui":

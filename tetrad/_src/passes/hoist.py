@@ -32,12 +32,12 @@ def hoist(jaxpr: Jaxpr, consts: int) -> tuple[Jaxpr, Jaxpr] | None:
         (free if _is_free(eqn) else early).append(eqn)
     if not early:
         return None
-    needed = _needed(free, early)
-    before = [eqn for eqn in jaxpr.eqns if eqn in needed or eqn in early]
-    late_eqns = [eqn for eqn in jaxpr.eqns if eqn in free or eqn in late]
-    made = {var for eqn in early for var in eqn.outs}
+    first_part = {*_needed(free, early), *early}
+    second_part = {*free, *late}
+    before = [eqn for eqn in jaxpr.eqns if eqn in first_part]
+    late_eqns = [eqn for eqn in jaxpr.eqns if eqn in second_part]
     used: set[Atom] = set(jaxpr.outs).union(*[eqn.ins for eqn in late_eqns])
-    results = [var for eqn in early for var in eqn.outs if var in used and var in made]
+    results = [var for eqn in early for var in eqn.outs if var in used]
     first, rest = jaxpr.ins[:consts], jaxpr.ins[consts:]
     return (
         Jaxpr(first, before, results, jaxpr.name),

@@ -76,9 +76,6 @@ class Entry:
         self.traced = not op.multiple and Origins.wanted(op, in_avals, self.aval)
         if op.kind is Kind.UPDATE:  # touches the elements that it replaces
             self.load = sum([a.nbytes for a in in_avals[1:]])
-        work = getattr(op, "work", None)
-        if work is not None:
-            self.load += work(*in_avals) // 4
         if op.kind is Kind.CALL:
             _require(op, in_avals)
             self.weight = sum([len(j.eqns) for j in (*op.jaxprs(), *op.stands_for)])

@@ -19,6 +19,14 @@ def floats(*xs: Any) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
+def floating(x: Any) -> Any:
+    """An array of a floating-point or complex dtype; integers become floats."""
+    x = jnp.asarray(x)
+    if jnp.issubdtype(x.dtype, jnp.inexact):
+        return x
+    return x.astype(jnp.result_type(float))
+
+
 def standard(x: Any, loc: Any, scale: Any, *shapes: Any) -> Any:
     """(x − loc)/scale, scale and the further parameters, as `floats`."""
     x, loc, scale, *shapes = floats(x, loc, scale, *shapes)

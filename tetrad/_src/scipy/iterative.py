@@ -11,6 +11,7 @@ from typing import Any
 
 from tetrad import lax, numpy
 from tetrad._src.api.transforms import linear_transpose
+from tetrad._src.scipy.arguments import floating
 from tetrad.flatten_util import ravel_pytree
 from tetrad.tree_util import tree_leaves, tree_map, tree_structure
 
@@ -146,7 +147,7 @@ def gmres(
 def _problem(
     name: str, A: Any, M: Any, b: Any, x0: Any, maxiter: int | None
 ) -> tuple[Map, Map, Any, Any, int]:
-    b = tree_map(_floating, b)
+    b = tree_map(floating, b)
     if x0 is not None:
         x0 = tree_map(jnp.asarray, x0)
         if tree_structure(x0) != tree_structure(b):
@@ -164,13 +165,6 @@ def _problem(
         maxiter = 10 * sum(leaf.size for leaf in tree_leaves(b))
     M = _map(name, "M", M) if M is not None else lambda x: x
     return _map(name, "A", A), M, b, x0, maxiter
-
-
-def _floating(x: Any) -> Any:
-    x = jnp.asarray(x)
-    if jnp.issubdtype(x.dtype, jnp.inexact):
-        return x
-    return x.astype(jnp.result_type(float))
 
 
 def _map(name: str, word: str, A: Any) -> Map:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tetrad import lax, numpy
+from tetrad._src.scipy.arguments import floating
 from tetrad._src.scipy.convolution import detrend as without_trend
 
 jnp: Any = numpy  # arrays have methods that their type does not state
@@ -61,7 +62,7 @@ def stft(
     >>> signal.stft(jnp.ones(64), nperseg=16)[2].shape
     (9, 9)
     """
-    x = _floating(x)
+    x = floating(x)
     win, noverlap, nfft = _segments("stft", x, axis, window, nperseg, noverlap, nfft)
     n = win.size
     if boundary not in (*_BOUNDARIES, None):
@@ -179,8 +180,8 @@ def csd(
         )
     if average not in ("mean", "median"):
         raise ValueError(f"csd: average must be 'mean' or 'median', got {average!r}")
-    x = _floating(x)
-    y = x if y is None else _floating(y)
+    x = floating(x)
+    y = x if y is None else floating(y)
     win, noverlap, nfft = _segments("csd", x, axis, window, nperseg, noverlap, nfft)
     onesided = return_onesided and not (jnp.iscomplexobj(x) or jnp.iscomplexobj(y))
     X, Y = (
@@ -225,13 +226,6 @@ def welch(
         axis, average,
     )  # fmt: skip
     return f, P.real
-
-
-def _floating(x: Any) -> Any:
-    x = jnp.asarray(x)
-    if jnp.issubdtype(x.dtype, jnp.inexact):
-        return x
-    return x.astype(jnp.result_type(float))
 
 
 def _segments(

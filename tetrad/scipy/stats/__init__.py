@@ -30,3 +30,7 @@ from tetrad.scipy.stats import truncnorm as truncnorm
 from tetrad.scipy.stats import uniform as uniform
 from tetrad.scipy.stats import vonmises as vonmises
 from tetrad.scipy.stats import wrapcauchy as wrapcauchy
+
+from tetrad._src.util.frames import hide_all as _hide_all
+
+_hide_all(globals())

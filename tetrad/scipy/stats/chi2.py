@@ -6,3 +6,7 @@ from tetrad._src.scipy.stats.chi2 import logpdf as logpdf
 from tetrad._src.scipy.stats.chi2 import logsf as logsf
 from tetrad._src.scipy.stats.chi2 import pdf as pdf
 from tetrad._src.scipy.stats.chi2 import sf as sf
+
+from tetrad._src.util.frames import hide_all as _hide_all
+
+_hide_all(globals())

@@ -7,3 +7,7 @@ from tetrad._src.scipy.stats.expon import logsf as logsf
 from tetrad._src.scipy.stats.expon import pdf as pdf
 from tetrad._src.scipy.stats.expon import ppf as ppf
 from tetrad._src.scipy.stats.expon import sf as sf
+
+from tetrad._src.util.frames import hide_all as _hide_all
+
+_hide_all(globals())

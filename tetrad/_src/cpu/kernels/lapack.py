@@ -264,13 +264,13 @@ def _asked(call: Call) -> dict[str, int]:
             room = (ctypes.c_double * 4)()
             kept.append(room)
             if isinstance(argument, Work) and argument.bytes is None:
-                answers[argument.name] = room, argument.unit, call.name[0]
+                answers[argument.name] = room, call.name[0]
     pointers = [ctypes.c_void_p(ctypes.addressof(item)) for item in kept]
     function(*pointers, *[ctypes.c_size_t(1)] * letters)
     return {name: _answer(name, *found) for name, found in answers.items()}
 
 
-def _answer(name: str, room: Any, unit: int, letter: str) -> int:
+def _answer(name: str, room: Any, letter: str) -> int:
     if name == "iwork":
         return ctypes.c_int.from_buffer(room).value
     if letter in "sc":

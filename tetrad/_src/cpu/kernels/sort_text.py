@@ -11,7 +11,7 @@ of zeros and the bits of NaNs, is repaired afterwards. Otherwise 32 bits of code
 sorted by the first word; within ties the next word takes its place, and so on. Then the
 elements of every operand are taken in the order of the records.
 
-Words of a launch: those of `Common`, then the inputs, then the results.
+Words of a launch: the extents and the scratch memory, then the inputs, then the results.
 """
 
 from __future__ import annotations
