@@ -10,7 +10,7 @@ import pytest
 from numpy_machine_full import array_of, known, machine
 from rules import check_vmap
 
-from tetrad._src.ops import generators, random
+from tetrad._src.ops import ciphers, generators, random
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import enable_x64
 
@@ -98,10 +98,10 @@ def test_expansions_agree_with_scalar_rules() -> None:
     data = known(np.arange(3, dtype=np.uint32))
     fold = random.RandomFoldIn()
     assert words(fold.expand(keys, data)) == words(fold(keys, data))
-    both = random.KeyWords()
+    both = ciphers.KeyWords()
     for got, want in zip(both.expand(keys), both(keys)):
         np.testing.assert_array_equal(array_of(got), array_of(want))
-    made = random.KeyOfWords()
+    made = ciphers.KeyOfWords()
     parts = both(keys)
     assert words(made.expand(*parts)) == words(made(*parts)) == words(keys)
     assert words(random.random_clone(keys)) == words(keys)
