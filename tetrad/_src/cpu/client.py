@@ -143,7 +143,7 @@ class Image:
     def __init__(self, program: Any) -> None:
         self.runner = native()
         self.sizes = [
-            (a.nbytes, memory.size_class(a.nbytes)) for a in program.out_avals
+            (a, a.nbytes, memory.size_class(a.nbytes)) for a in program.out_avals
         ]
         self.fix = np.ascontiguousarray(program.fix, np.int64)
         self.code = np.ascontiguousarray(program.code, np.int64)
@@ -231,7 +231,13 @@ class CpuBackend:
     # -- memory ------------------------------------------------------------------
 
     def allocate(
-        self, nbytes: int, size: int, device: Device, line: Any, after: int
+        self,
+        nbytes: int,
+        size: int,
+        device: Device,
+        line: Any,
+        after: int,
+        aval: Aval | None = None,
     ) -> Buffer:
         """A new buffer; `after` is the ticket that reused memory may still await."""
         if _dead:
@@ -259,7 +265,7 @@ class CpuBackend:
         buffer.block = block
         buffer.made = 0
         buffer.runs = self._runs
-        ledger.note(pointer, nbytes, line, block)
+        ledger.note(pointer, nbytes, line, block, aval)
         return buffer
 
     def put(
@@ -269,7 +275,7 @@ class CpuBackend:
         host = np.ascontiguousarray(host, None if host.dtype == dtype else dtype)
         nbytes = aval.nbytes
         size = memory.size_class(nbytes)
-        buffer = self.allocate(nbytes, size, device, line, native().done)
+        buffer = self.allocate(nbytes, size, device, line, native().done, aval)
         ctypes.memmove(buffer.pointer, host.ctypes.data, aval.nbytes)
         return buffer
 
@@ -320,11 +326,13 @@ class CpuBackend:
             inline = True
         after = done if inline else WHENEVER
         outs = []
-        for (nbytes, size), donor, line in zip(image.sizes, takeovers, lines):
+        for (aval, nbytes, size), donor, line in zip(image.sizes, takeovers, lines):
             if donor is None:
-                buffer = self.allocate(nbytes, size, device, line, after)
+                buffer = self.allocate(nbytes, size, device, line, after, aval)
             else:
                 buffer = buffers[donor]
+                if program.in_avals[donor] is not aval:
+                    device.ledger.retype(buffer.pointer, aval)
             outs.append(buffer)
             pointers.append(buffer.pointer)
         arena = None

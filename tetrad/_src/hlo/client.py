@@ -311,7 +311,7 @@ class PjrtBackend:
         return made
 
     def _noted(self, handle: int, aval: Aval, ledger: Ledger, line: Any) -> Buffer:
-        ledger.note(handle, aval.nbytes, line)
+        ledger.note(handle, aval.nbytes, line, None, aval)
         return Buffer(self, handle, ledger, line)
 
     # -- transfers -----------------------------------------------------------------

@@ -2,14 +2,16 @@
 
 A backend makes one `Ledger` a device, notes each allocation and release in it, and asks
 it before allocating. Sums by source line are made only when somebody looks, so noting
-costs one dictionary entry.
+costs one dictionary entry. Who wants to know what happens over time registers a listener
+(`history.py`); while nobody does, that costs the test of an empty tuple.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol
 
 from tetrad._src.util import errors
 from tetrad._src.util.frames import format_where
@@ -17,11 +19,28 @@ from tetrad._src.util.frames import format_where
 UNLIMITED = 1 << 62
 
 
+class Holding(NamedTuple):
+    """What the ledger knows of one live buffer."""
+
+    nbytes: int
+    line: Any  # the user line that asked for the memory, as a place
+    keep: Any  # what the backend wants kept
+    aval: Any  # the type of the array it was made for; None for temporary memory
+    born: float  # `perf_counter()`
+
+
+class Listener(Protocol):
+    """Hears of each change: bytes held after it, the birth line, bytes more or less."""
+
+    def changed(self, held: int, line: Any, nbytes: int) -> None: ...
+
+
 class Ledger:
     """The account of one device."""
 
     __slots__ = (
         "held", "peak", "limit", "count", "total", "largest", "live", "reclaim", "settle",
+        "listeners",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -31,10 +50,11 @@ class Ledger:
         self.count = 0  # allocations ever made
         self.total = 0  # bytes ever allocated
         self.largest = 0
-        # address -> (bytes, line, what the backend wants kept)
-        self.live: dict[int, tuple[int, Any, Any]] = {}
+        # By address, plain tuples of what a `Holding` names: they are made faster.
+        self.live: dict[int, tuple[int, Any, Any, Any, float]] = {}
         self.reclaim: Callable[[], None] = _nothing  # drops what only dead work holds
         self.settle: Callable[[], None] = _nothing  # forgets buffers that have died
+        self.listeners: tuple[Listener, ...] = ()
 
     @property
     def now(self) -> int:
@@ -42,8 +62,10 @@ class Ledger:
         self.settle()
         return self.held
 
-    def note(self, address: int, nbytes: int, line: Any, keep: Any = None) -> None:
-        self.live[address] = (nbytes, line, keep)
+    def note(
+        self, address: int, nbytes: int, line: Any, keep: Any = None, aval: Any = None
+    ) -> None:
+        self.live[address] = (nbytes, line, keep, aval, perf_counter())
         self.count += 1
         self.total += nbytes
         if nbytes > self.largest:
@@ -51,11 +73,28 @@ class Ledger:
         self.held = held = self.held + nbytes
         if held > self.peak:
             self.peak = held
+        if self.listeners:
+            for listener in self.listeners:
+                listener.changed(held, line, nbytes)
 
     def forget(self, address: int) -> None:
         entry = self.live.pop(address, None)
         if entry is not None:
-            self.held -= entry[0]
+            self.held = held = self.held - entry[0]
+            if self.listeners:
+                for listener in self.listeners:
+                    listener.changed(held, entry[1], -entry[0])
+
+    def retype(self, address: int, aval: Any) -> None:
+        """The memory holds an array of another type from now on; it keeps its line."""
+        entry = self.live.get(address)
+        if entry is not None:
+            self.live[address] = (*entry[:3], aval, entry[4])
+
+    def holdings(self) -> list[Holding]:
+        """The live buffers, the oldest first."""
+        self.settle()
+        return list(map(Holding._make, list(self.live.values())))
 
     def admits(self, nbytes: int) -> bool:
         """Whether `nbytes` more stay within the limit, after dropping dead work."""
@@ -71,11 +110,10 @@ class Ledger:
         """(line, bytes, buffers) for the live buffers, largest first."""
         nbytes: Counter[str] = Counter()
         buffers: Counter[str] = Counter()
-        self.settle()
-        for size, where, _ in list(self.live.values()):
+        for where, holdings in by_place(self.holdings()):
             place = format_where(where)
-            nbytes[place] += size
-            buffers[place] += 1
+            nbytes[place] += sum([h.nbytes for h in holdings])
+            buffers[place] += len(holdings)
         return [(place, n, buffers[place]) for place, n in nbytes.most_common()]
 
     def stats(self) -> dict[str, int]:
@@ -95,6 +133,24 @@ class Ledger:
 
 def _nothing() -> None:
     return None
+
+
+def place_key(where: Any) -> Any:
+    """What is the same for equal places; code objects are slow to compare and hash."""
+    return where if where is None else (id(where[0]), where[1])
+
+
+def by_place(holdings: Iterable[Holding]) -> list[tuple[Any, list[Holding]]]:
+    """Holdings grouped by the instruction that asked for them."""
+    groups: dict[Any, tuple[Any, list[Holding]]] = {}
+    for holding in holdings:
+        where = holding[1]
+        key = place_key(where)
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = (where, [])
+        group[1].append(holding)
+    return list(groups.values())
 
 
 def out_of_memory(
