@@ -2,7 +2,7 @@
 
 In: operands whose problems lie densely one after another, matrices in the order of
 Fortran. A `Recipe` says which operands are copied to where the routine works, and what
-it is called with. Lengths are words of the launch, so that one function serves every
+it is called with. Many small problems of some routines are solved by `small` instead. Lengths are words of the launch, so that one function serves every
 shape; routines that need memory for themselves are asked once how much.
 
 Read `Recipe` and the arguments of a call; `build`; `_function`, which writes the text;
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.cpu import blas
+from tetrad._src.cpu.kernels import small
 from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Operand, Out, Tmp
 from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.llvm import Writer, module
@@ -171,8 +172,11 @@ def build(parameters: Any, operands: list[Operand], results: list[Aval]) -> Kern
                 f"decompositions take matrices of at most 2^31 - 1 rows, got {shape}"
             )
     type = element_type(first.dtype)
+    routine = parameters["routine"]
+    if small.fits(routine, type, tuple(cores), batch):
+        return small.build(routine, type, parameters["options"], cores, batch)
     problem = Problem(type, parameters["options"], tuple(cores))
-    recipe = RECIPES[parameters["routine"]](problem)
+    recipe = RECIPES[routine](problem)
     work = _sizes(recipe)
     offsets, scratch = {}, 0
     for name, (size, _) in work.items():
