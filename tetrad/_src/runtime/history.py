@@ -60,6 +60,20 @@ class History:
         listeners = self.ledger.listeners
         self.ledger.listeners = tuple([x for x in listeners if x is not self])
 
+    def at_peak(self) -> list[tuple[Any, int]]:
+        """(line, bytes) at the first moment at which most was in use."""
+        changes = self.changes[:]
+        top = max(range(len(changes)), key=lambda i: changes[i].held, default=-1)
+        if top < 0 or changes[top].held <= self.begin:
+            return self.before
+        sums: dict[Any, tuple[Any, int]] = {}
+        steps = [(c.line, c.nbytes) for c in changes[: top + 1]]
+        for line, nbytes in [*self.before, *steps]:
+            key = place_key(line)
+            known = sums[key][1] if key in sums else 0
+            sums[key] = line, known + nbytes
+        return list(sums.values())
+
     def changed(self, held: int, line: Any, nbytes: int) -> None:
         """The ledger says: `held` bytes now, `nbytes` more."""
         if nbytes > 0:
