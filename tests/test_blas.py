@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tetrad._src.cpu import blas, engine, pool
+from tetrad._src.runtime import threads
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 SHAPES = [
@@ -136,7 +137,7 @@ def test_plans_cover_the_product() -> None:
         axis, total, chunk = blas.plan_gemm(m, n, k, batch)
         assert total == batch * (n if axis else m)
         assert chunk >= 1
-        assert -(-total // chunk) <= max(2, 2 * pool.processors()) * batch
+        assert -(-total // chunk) <= max(2, 2 * threads.processors()) * batch
 
 
 def test_lapack_by_name() -> None:

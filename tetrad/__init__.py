@@ -61,6 +61,9 @@ from tetrad._src.api.jit import jit as jit
 from tetrad._src.api.names import named_call as named_call
 from tetrad._src.api.names import named_scope as named_scope
 from tetrad._src.api.run import install_as_jax as install_as_jax
+from tetrad._src.api.threads import num_threads as num_threads
+from tetrad._src.api.threads import set_num_threads as set_num_threads
+from tetrad._src.api.threads import threads as threads
 from tetrad._src.api.transforms import checkpoint as checkpoint
 from tetrad._src.api.transforms import checkpoint_policies as checkpoint_policies
 from tetrad._src.api.transforms import closure_convert as closure_convert
@@ -88,6 +91,7 @@ from tetrad._src.lib.callbacks import pure_callback as pure_callback
 from tetrad._src.runtime.array import Array as Array
 from tetrad._src.runtime.array import Shard as Shard
 from tetrad._src.runtime.device import Device as Device
+from tetrad._src.see.timeit import timeit as timeit
 from tetrad._src.util.config import check_tracer_leaks as check_tracer_leaks
 from tetrad._src.util.config import checking_leaks as checking_leaks
 from tetrad._src.util.config import config as config

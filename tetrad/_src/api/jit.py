@@ -132,6 +132,11 @@ class JitFunction(TracedFunction):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    @property
+    def donates(self) -> bool:
+        """Whether it takes over the memory of arguments."""
+        return bool(self._rules.donates)
+
     def __repr__(self) -> str:
         try:
             return f"<PjitFunction of {self._fun!r}>"

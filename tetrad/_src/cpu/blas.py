@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tetrad._src.cpu import engine, pool
+from tetrad._src.cpu import engine
+from tetrad._src.runtime import threads
 
 PREFIX = "scipy_"
 PACKAGE = "scipy_openblas32"
@@ -194,7 +195,7 @@ def plan_gemm(m: int, n: int, k: int, batch: int = 1) -> GemmPlan:
 @functools.cache
 def _pieces() -> int:
     """Pieces of one product: enough to even out what else the processors do."""
-    return max(2, 2 * pool.processors())
+    return max(2, 2 * threads.processors())
 
 
 def _ceil(value: int, divisor: int) -> int:

@@ -21,8 +21,8 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.cpu import compile as compiler
 from tetrad._src.cpu import engine, host, memory
-from tetrad._src.cpu.native_pool import JOB, JOB_WORDS
-from tetrad._src.cpu.pool import native
+from tetrad._src.cpu.native_pool import JOB, JOB_WORDS, Status
+from tetrad._src.cpu.pool import INLINE, native
 from tetrad._src.cpu.runs import Run, Runs
 from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime import host as calls
@@ -30,7 +30,6 @@ from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import dtypes
 
-INLINE = 60_000  # nanoseconds of work up to which the caller waits for it
 WHENEVER = 1 << 62  # a ticket that every block satisfies: the stream keeps order
 
 
@@ -312,7 +311,7 @@ class CpuBackend:
                 runs.check(buffer.made)
         done = runner.done
         work = program.work if None in takeovers else program.work_in_place
-        inline = work <= INLINE
+        inline = work <= runner.longest_inline
         pointers = []
         for buffer in buffers:
             pointers.append(buffer.pointer)
@@ -348,6 +347,8 @@ class CpuBackend:
             flag = address + 8 * JOB_WORDS
             calls.prepare(host.HostRun(address, flag, device, program.apart, keep).run)
             return outs
+        if inline and work > INLINE:
+            return self._run_long(program, pointers, scalars, outs)
         if inline:
             program.fields.pack_into(image.values, 0, *pointers, *scalars)
             image.header[_STATUS] = 0
@@ -365,6 +366,27 @@ class CpuBackend:
         line = lines[0] if lines else None
         run = Run(address, flag, reads, line, (block, image, program))
         self._submit(run, done, buffers, outs, arena)
+        return outs
+
+    def _run_long(
+        self,
+        program: Any,
+        pointers: Sequence[int],
+        scalars: Sequence[Any],
+        outs: list[Buffer],
+    ) -> list[Buffer]:
+        """Runs a long program on this thread, where there is to be no other one."""
+        block, address, offset = program.image.instance()
+        program.fields.pack_into(block, offset, *pointers, *scalars)
+        execution.launched = True
+        try:
+            native().run_long(address)
+            if _status(address) != Status.DONE:
+                raise KeyboardInterrupt
+        except KeyboardInterrupt as stop:
+            if _status(address) == Status.DONE:
+                stop.results = outs  # type: ignore[attr-defined]
+            raise
         return outs
 
     def _submit(
@@ -405,6 +427,10 @@ class CpuBackend:
         ]
         runner.wait(max(tickets, default=0))
         return runner.done
+
+
+def _status(job: int) -> int:
+    return ctypes.c_int64.from_address(job + 8 * _STATUS).value
 
 
 def _touch(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.text import jaxpr_text
-from tetrad._src.cpu import engine, host, kernels, pool, schedule
+from tetrad._src.cpu import engine, host, kernels, schedule
 from tetrad._src.cpu.costs import COSTS
 from tetrad._src.cpu.job import JobWriter, Launches
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
@@ -66,7 +65,9 @@ from tetrad._src.passes.ir import (
 from tetrad._src.passes.plan import Memory, allocate
 from tetrad._src.passes.simplify import simplify
 from tetrad._src.passes.text import plan_text, program_text
+from tetrad._src.runtime import threads
 from tetrad._src.util.config import config
+from tetrad._src.util.locks import make_lock
 from tetrad._src.util.memo import Cache
 
 CHECKED = os.environ.get("TETRAD_CHECK", "") not in ("", "0")
@@ -87,7 +88,7 @@ TEMPLATES = {
 _code: Cache = Cache(
     "kernels", limit=8192
 )  # Loops or (text, symbol) -> (address, Code)
-_lock = threading.Lock()
+_lock = make_lock()
 
 _COPY_TEXT = """
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -479,7 +480,7 @@ Written = tuple[Loops, Writer]
 def _groups(kernels: Sequence[Written]) -> list[list[Written]]:
     """Kernels for one module each, of about the same length, one for each processor."""
     sizes = [sum(map(len, writer.lines)) for _, writer in kernels]
-    count = min(pool.processors(), 1 + sum(sizes) // GROUP, len(kernels))
+    count = min(threads.count(), 1 + sum(sizes) // GROUP, len(kernels))
     groups: list[list[Written]] = [[] for _ in range(count)]
     totals = [0] * count
     for number in sorted(range(len(kernels)), key=lambda n: -sizes[n]):

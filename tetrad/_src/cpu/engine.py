@@ -29,6 +29,7 @@ from tetrad._src.cpu import (
     native_host,
     native_llvm,
 )
+from tetrad._src.runtime import threads
 
 CompileError = native_llvm.CompileError
 LoadError = native_elf.LoadError
@@ -101,7 +102,7 @@ def assemble(
     """
     code = None
     while code is None:
-        apart = len(text) > SHORT and _is_main()
+        apart = len(text) > SHORT and _is_main() and threads.count() > 1
         code = _begin(text, names, opt, passes, apart).wait()
     for name in names:
         if name not in code.symbols:
@@ -114,10 +115,9 @@ def assemble(
 
 def assemble_all(modules: Sequence[tuple[str, Sequence[str]]]) -> list[Code]:
     """Compile several modules, on as many threads as there are modules."""
-    if len(modules) == 1:
-        return [assemble(*modules[0])]
-    for text, names in modules:
-        _begin(text, names, 2, False, True)
+    if len(modules) > 1 and threads.count() > 1:
+        for text, names in modules:
+            _begin(text, names, 2, False, True)
     return [assemble(*module) for module in modules]
 
 

@@ -40,7 +40,7 @@ from tetrad._src.cpu.launch import VALUE, Launch
 from tetrad._src.cpu.native_pool import JOB, Status
 from tetrad._src.cpu.pool import native
 from tetrad._src.passes.ir import Call
-from tetrad._src.runtime import host, lazy
+from tetrad._src.runtime import host, lazy, threads
 from tetrad._src.runtime.device import Device
 from tetrad._src.util import dtypes
 
@@ -197,7 +197,7 @@ class HostRun:
 
     def run(self) -> None:
         """Runs the program to its end; raises what a callback raised."""
-        if self.apart:
+        if self.apart and threads.count() > 1:
             self.run_apart()
         else:
             self.run_here()
@@ -229,7 +229,9 @@ class HostRun:
         python = _reach_python(server.send)
         self.prepare(python, time.time_ns())
         try:
-            native().run_blocking(self.address)
+            runner = native()
+            run = runner.run_long if self.apart else runner.run_blocking
+            run(self.address)
         finally:
             self.end()
             server.close()

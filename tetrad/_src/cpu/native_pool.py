@@ -13,11 +13,13 @@ instructions. Chunk boundaries depend on the job alone, never on the number of t
 from __future__ import annotations
 
 import enum
+import signal
 import sys
 
 from tetrad._src.cpu import native_threads
+from tetrad._src.runtime import threads
 
-MAX_WORKERS = 1024
+MAX_WORKERS = threads.MOST
 RING = 1024  # jobs that the stream can hold; a power of two
 
 # Offsets in bytes into the state block. Words written by different threads lie in
@@ -48,6 +50,7 @@ FIELDS = {
     "SUBMIT_LOCK": 400,  # i32: a submit is running
     "FROZEN": 404,  # i32: a fork is under way, nothing may be submitted
     "STREAM_STARTED": 408,  # i32: the stream thread has been started
+    "STREAM_STOP": 412,  # i32: the stream thread is to return
     "STREAM_THREAD": 416,  # pthread_t of the stream
     "SLOTS": 448,  # RING addresses of jobs
     "THREADS": 448 + 8 * RING,  # MAX_WORKERS words pthread_t
@@ -64,7 +67,9 @@ JOB = {
     "ARGUMENTS": 6,
     "CODE": 7,
     "CANCEL": 8,
+    "TIMES": 9,  # of a job with TIMED instructions: TIME_WORDS for each instruction
 }
+TIME_WORDS = 4  # how often, nanoseconds, first start, last end
 JOB_WORDS = len(JOB)
 INSTRUCTION_WORDS = 5
 
@@ -89,6 +94,7 @@ class Opcode(enum.IntEnum):
     JUMP_IF_LESS = 5  # left argument, right argument, target
     FLAG = 7  # argument: the address of the cancel flag, or of a word that is 0
     SWITCH = 6  # argument holding a pointer to an i32 n, count: skip min(n, count - 1)
+    TIMED = 8  # like LAUNCH, and notes its times
 
 
 def pool_text(parking: str | None = None) -> str:
@@ -104,13 +110,15 @@ def pool_text(parking: str | None = None) -> str:
         f"@tetrad_pool = dso_local global {state}\n",
         native_threads.parking(parking),
         native_threads.pause(),
+        native_threads.clock(),
         native_threads.threads(),
         _POOL,
         _PARALLEL_FOR,
         _RUN,
+        _GUARD,
         _STREAM,
     ]
-    text = "".join(parts)
+    text = "".join(parts).replace("<TIME_WORDS>", str(TIME_WORDS))
     for name, offset in FIELDS.items():
         text = text.replace(f"<{name}>", str(offset))
     for name, index in JOB.items():
@@ -119,6 +127,7 @@ def pool_text(parking: str | None = None) -> str:
         text = text.replace(f"<{opcode.name}>", str(opcode.value))
     for status in Status:
         text = text.replace(f"<{status.name}>", str(status.value))
+    text = text.replace("<SIGINT>", str(int(signal.SIGINT)))
     return text.replace("<RING>", str(RING)).replace("<RING-1>", str(RING - 1))
 
 
@@ -413,6 +422,40 @@ leave:
   ret void
 }
 
+; A launch whose times are added to those of instruction %i.
+define internal void @timed_launch(
+    ptr %job, ptr %function, ptr %arguments, i64 %total, i64 %chunk, i64 %i)
+    nounwind noinline {
+entry:
+  %pool = load ptr, ptr %job
+  %qflag = getelementptr i64, ptr %job, i64 <JOB.CANCEL>
+  %flag = load ptr, ptr %qflag
+  %qtimes = getelementptr i64, ptr %job, i64 <JOB.TIMES>
+  %times = load ptr, ptr %qtimes
+  %begin = call i64 @now()
+  call void @launch(
+    ptr %pool, ptr %function, ptr %arguments, i64 %total, i64 %chunk, ptr %flag)
+  %end = call i64 @now()
+  %at = mul i64 %i, <TIME_WORDS>
+  %q0 = getelementptr i64, ptr %times, i64 %at
+  %q1 = getelementptr i64, ptr %q0, i64 1
+  %q2 = getelementptr i64, ptr %q0, i64 2
+  %q3 = getelementptr i64, ptr %q0, i64 3
+  %count = load i64, ptr %q0
+  %more = add i64 %count, 1
+  store i64 %more, ptr %q0
+  %sum = load i64, ptr %q1
+  %took = sub i64 %end, %begin
+  %longer = add i64 %sum, %took
+  store i64 %longer, ptr %q1
+  %fresh = icmp eq i64 %count, 0
+  %before = load i64, ptr %q2
+  %first = select i1 %fresh, i64 %begin, i64 %before
+  store i64 %first, ptr %q2
+  store i64 %end, ptr %q3
+  ret void
+}
+
 define internal void @fix_arguments(ptr %job) nounwind {
 entry:
   %qn = getelementptr i64, ptr %job, i64 <JOB.FIX_COUNT>
@@ -471,7 +514,7 @@ step:
              [ %next, %is_launch ], [ %a, %is_jump ], [ %unless_to, %is_unless ],
              [ %next, %is_copy ], [ %next, %is_add ], [ %less_to, %is_less ],
              [ %switch_to, %is_switch ],
-             [ %next, %is_flag ]
+             [ %next, %is_flag ], [ %next, %is_timed ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %poll, label %done
 poll:
@@ -499,12 +542,19 @@ decode:
     i64 <JUMP_IF_LESS>, label %is_less
     i64 <SWITCH>, label %is_switch
     i64 <FLAG>, label %is_flag
+    i64 <TIMED>, label %is_timed
   ]
 is_launch:
   %function = inttoptr i64 %a to ptr
   %block = getelementptr i64, ptr %arguments, i64 %b
   call void @launch(
     ptr %pool, ptr %function, ptr %block, i64 %c, i64 %d, ptr %flag)
+  br label %step
+is_timed:
+  %timed_function = inttoptr i64 %a to ptr
+  %timed_block = getelementptr i64, ptr %arguments, i64 %b
+  call void @timed_launch(
+    ptr %job, ptr %timed_function, ptr %timed_block, i64 %c, i64 %d, i64 %i)
   br label %step
 is_jump:
   br label %step
@@ -565,6 +615,66 @@ halt:
   store atomic i64 <CANCELLED>, ptr %pstatus seq_cst, align 8
   br label %leave
 leave:
+  ret void
+}
+"""
+
+_GUARD = """
+declare i32 @sigaction(i32, ptr, ptr)
+
+@guard_flag = internal global ptr null
+@guard_before = internal global ptr null
+
+; Ctrl-C while a job runs on the main thread: ask the job to stop, tell Python.
+define internal void @guard(i32 %number, ptr %information, ptr %context) nounwind {
+entry:
+  %flag = load atomic ptr, ptr @guard_flag monotonic, align 8
+  %none = icmp eq ptr %flag, null
+  br i1 %none, label %tell, label %stop
+stop:
+  store atomic i64 1, ptr %flag monotonic, align 8
+  br label %tell
+tell:
+  %handler = load ptr, ptr @guard_before
+  call void %handler(i32 %number, ptr %information, ptr %context)
+  ret void
+}
+
+; Run a job on the main thread. A `sigaction` begins with the address of its handler; 0
+; and 1 stand for the system's ways to handle a signal, which stay as they are. A job
+; may run inside of another one's call of Python.
+define dso_local void @run_guarded(ptr %job) nounwind {
+entry:
+  %old = alloca [32 x i64]
+  %new = alloca [32 x i64]
+  %a = call i32 @sigaction(i32 <SIGINT>, ptr null, ptr %old)
+  %handler = load ptr, ptr %old
+  %number = ptrtoint ptr %handler to i64
+  %real = icmp ugt i64 %number, 1
+  br i1 %real, label %watch, label %plain
+plain:
+  call void @tetrad_run(ptr %job)
+  ret void
+watch:
+  %qflag = getelementptr i64, ptr %job, i64 <JOB.CANCEL>
+  %flag = load ptr, ptr %qflag
+  %outer = load atomic ptr, ptr @guard_flag monotonic, align 8
+  store atomic ptr %flag, ptr @guard_flag seq_cst, align 8
+  %inside = icmp eq ptr %handler, @guard
+  br i1 %inside, label %nested, label %install
+nested:
+  call void @tetrad_run(ptr %job)
+  store atomic ptr %outer, ptr @guard_flag seq_cst, align 8
+  ret void
+install:
+  %bytes = load [32 x i64], ptr %old
+  store [32 x i64] %bytes, ptr %new
+  store ptr @guard, ptr %new
+  store ptr %handler, ptr @guard_before
+  %b = call i32 @sigaction(i32 <SIGINT>, ptr %new, ptr null)
+  call void @tetrad_run(ptr %job)
+  %c = call i32 @sigaction(i32 <SIGINT>, ptr %old, ptr null)
+  store atomic ptr %outer, ptr @guard_flag seq_cst, align 8
   ret void
 }
 """
@@ -636,13 +746,21 @@ entry:
   %pwaiters = getelementptr i8, ptr %s, i64 <WAITERS>
   %pspin = getelementptr i8, ptr %s, i64 <STREAM_SPIN>
   %slots = getelementptr i8, ptr %s, i64 <SLOTS>
+  %pstop = getelementptr i8, ptr %s, i64 <STREAM_STOP>
   br label %top
 top:
+  %stop = load atomic i32, ptr %pstop seq_cst, align 4
+  %stopped = icmp ne i32 %stop, 0
+  br i1 %stopped, label %leave, label %look
+leave:
+  store atomic i32 0, ptr %pstop seq_cst, align 4
+  ret ptr null
+look:
   %tail = load atomic i64, ptr %ptail monotonic, align 8
   %limit = load i32, ptr %pspin
   br label %spin
 spin:
-  %k = phi i32 [ 0, %top ], [ %k1, %hold ]
+  %k = phi i32 [ 0, %look ], [ %k1, %hold ]
   %head = load atomic i64, ptr %phead acquire, align 8
   %work = icmp ne i64 %head, %tail
   br i1 %work, label %run, label %hold
@@ -676,6 +794,53 @@ run:
 wake:
   call void @unpark(ptr %ptail, i32 2147483647)
   br label %top
+}
+
+; End the stream's thread; the next submit starts a new one. 0: there is work to do.
+define dso_local i32 @stop_stream(ptr %s) nounwind {
+entry:
+  %lock = getelementptr i8, ptr %s, i64 <SUBMIT_LOCK>
+  br label %acquire
+acquire:
+  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
+  %got = extractvalue { i32, i1 } %x, 1
+  br i1 %got, label %check, label %hold
+hold:
+  call void @pause()
+  br label %acquire
+check:
+  %pstarted = getelementptr i8, ptr %s, i64 <STREAM_STARTED>
+  %started = load i32, ptr %pstarted
+  %none = icmp eq i32 %started, 0
+  br i1 %none, label %leave, label %look
+look:
+  %phead = getelementptr i8, ptr %s, i64 <HEAD>
+  %head = load atomic i64, ptr %phead monotonic, align 8
+  %ptail = getelementptr i8, ptr %s, i64 <TAIL>
+  %tail = load atomic i64, ptr %ptail acquire, align 8
+  %idle = icmp eq i64 %head, %tail
+  br i1 %idle, label %stop, label %leave
+stop:
+  %pstop = getelementptr i8, ptr %s, i64 <STREAM_STOP>
+  store atomic i32 1, ptr %pstop seq_cst, align 4
+  br label %wake
+wake:
+  ; again and again: it may be on its way to sleep
+  call void @unpark(ptr %phead, i32 1)
+  call void @pause()
+  %left = load atomic i32, ptr %pstop seq_cst, align 4
+  %there = icmp ne i32 %left, 0
+  br i1 %there, label %wake, label %join
+join:
+  %phandle = getelementptr i8, ptr %s, i64 <STREAM_THREAD>
+  %handle = load i64, ptr %phandle
+  %j = call i32 @pthread_join(i64 %handle, ptr null)
+  store i32 0, ptr %pstarted
+  br label %leave
+leave:
+  %result = phi i32 [ 1, %check ], [ 0, %look ], [ 1, %join ]
+  store atomic i32 0, ptr %lock release, align 4
+  ret i32 %result
 }
 
 ; 1 if the ticket is finished, 0 after about %limit nanoseconds or a signal.

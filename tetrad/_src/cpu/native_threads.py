@@ -1,8 +1,9 @@
 """How native threads sleep, spin and start, as LLVM IR: a part of `native_pool`.
 
-Three pieces of text, each chosen for the system: `parking` (a thread sleeps while a
+Four pieces of text, each chosen for the system: `parking` (a thread sleeps while a
 word holds a value; futexes on Linux, one mutex and condition elsewhere), `pause` (the
-hint that a thread spins) and `threads` (thread start, and stopping the workers).
+hint that a thread spins), `clock`, and `threads` (thread start, and stopping the
+workers).
 Words in angle brackets are filled in by `native_pool.pool_text`.
 """
 
@@ -66,7 +67,6 @@ declare i32 @pthread_cond_init(ptr, ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_timedwait(ptr, ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
-declare i32 @clock_gettime(i32, ptr)
 
 @park_mutex = internal global [128 x i8] zeroinitializer, align 64
 @park_condition = internal global [128 x i8] zeroinitializer, align 64
@@ -148,6 +148,28 @@ define internal void @pause() alwaysinline nounwind {
     return """
 define internal void @pause() alwaysinline nounwind {
   ret void
+}
+"""
+
+
+def clock() -> str:
+    """Nanoseconds on the clock of `time.perf_counter`."""
+    number = 1 if sys.platform == "linux" else 8  # CLOCK_MONOTONIC, CLOCK_UPTIME_RAW
+    return _CLOCK.replace("<CLOCK>", str(number))
+
+
+_CLOCK = """
+declare i32 @clock_gettime(i32, ptr)
+
+define internal i64 @now() nounwind {
+  %time = alloca { i64, i64 }
+  %g = call i32 @clock_gettime(i32 <CLOCK>, ptr %time)
+  %rest = getelementptr i64, ptr %time, i64 1
+  %seconds = load i64, ptr %time
+  %fraction = load i64, ptr %rest
+  %whole = mul i64 %seconds, 1000000000
+  %sum = add i64 %whole, %fraction
+  ret i64 %sum
 }
 """
 

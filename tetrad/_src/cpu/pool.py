@@ -18,14 +18,17 @@ from collections.abc import Callable, Sequence
 
 from tetrad._src.cpu import engine, memory, native_pool
 from tetrad._src.cpu.native_pool import FIELDS, JOB, Opcode, Status
+from tetrad._src.runtime import flush, threads
 
-__all__ = ["Native", "Opcode", "Status", "default_threads", "make_job", "native"]
+__all__ = ["Native", "Opcode", "Status", "make_job", "native"]
 
 WAIT_NANOSECONDS = 40_000_000  # how long a wait may keep Ctrl-C waiting
 WORKER_SPIN = 1000
 CALLER_SPIN = 5000
 STREAM_SPIN = 50  # jobs are long: who waits for one had better sleep
-THREAD_VARIABLES = ("TETRAD_NUM_THREADS", "OMP_NUM_THREADS")
+INLINE = 60_000  # nanoseconds of work up to which the caller waits for it
+ALWAYS = 1 << 62  # more nanoseconds than any program takes
+FORK_PATIENCE = 1.0  # seconds for which a fork waits for threads to stop
 
 # Called with the awaited ticket when Ctrl-C ends a wait.
 interrupts: list[Callable[[int], None]] = []
@@ -36,7 +39,9 @@ class Native:
 
     `run_inline(job)` runs on this thread and keeps the GIL: for programs of
     microseconds. `run_blocking(job)` releases it. Neither listens to Ctrl-C; long
-    programs go to the stream.
+    programs go to the stream. Where there is to be one thread only there is no stream:
+    then `run_long(job)` runs them, and Ctrl-C sets their cancel flag.
+    `longest_inline` says up to how many nanoseconds the caller runs a program itself.
     """
 
     def __init__(self) -> None:
@@ -47,6 +52,8 @@ class Native:
             "stream_submit",
             "stream_wait",
             "resize_pool",
+            "stop_stream",
+            "run_guarded",
             "park_initialise",
         )
         code = engine.assemble(native_pool.pool_text(), names, passes=True).pin()
@@ -72,10 +79,13 @@ class Native:
         self._resize = make(
             code["resize_pool"], ctypes.c_int, pointer, ctypes.c_int, gil=False
         )
+        self._stop = make(code["stop_stream"], ctypes.c_int, pointer, gil=False)
+        self._run_guarded = make(code["run_guarded"], None, pointer, gil=False)
         self._initialise = make(code["park_initialise"], None, gil=True)
         self._initialise()
-        self._set("WANTED", default_threads() - 1)
+        self._set("WANTED", threads.count() - 1)
         self._set_spins()
+        threads.resize = self.set_num_threads
         tickets = self._tickets
         memory.set_clock(lambda: tickets[_TAIL])
         engine.define_symbol("tetrad_parallel_for", self.parallel_for)
@@ -89,11 +99,13 @@ class Native:
 
     def _set_spins(self) -> None:
         # A thread that spins must not keep another from running.
-        spare = self.num_threads <= processors() and processors() > 1
+        available = threads.processors()
+        spare = self.num_threads <= available and available > 1
         self._set("WORKER_SPIN", WORKER_SPIN if spare else 0)
         self._set("CALLER_SPIN", CALLER_SPIN if spare else 0)
         self._set("STREAM_SPIN", STREAM_SPIN if spare else 0)
         self._set("WAIT_SPIN", STREAM_SPIN if spare else 0)
+        self.longest_inline = INLINE if self.num_threads > 1 else ALWAYS
 
     @property
     def num_threads(self) -> int:
@@ -101,15 +113,24 @@ class Native:
         return self._get("WANTED") + 1
 
     def set_num_threads(self, count: int) -> None:
-        """Use `count` threads for launches, the caller's included."""
-        if not 1 <= count <= native_pool.MAX_WORKERS:
-            raise ValueError(
-                f"the number of threads must lie in 1..{native_pool.MAX_WORKERS}, "
-                f"not {count}"
-            )
+        """Use `count` threads for launches, the caller's included.
+
+        With one thread there is no other one: also the stream's ends.
+        """
+        count = threads.checked(count)
+        self.drain()
         while not self._resize(self.address, count - 1):
             time.sleep(0.001)  # a launch is running
         self._set_spins()
+        while count == 1 and not self._stop(self.address):
+            self.drain()  # another thread has submitted work
+
+    def run_long(self, job: int) -> None:
+        """Run a job on this thread; Ctrl-C sets its cancel flag, if it has one."""
+        if threading.current_thread() is threading.main_thread():
+            self._run_guarded(job)
+        else:
+            self.run_blocking(job)
 
     @property
     def threads_alive(self) -> int:
@@ -181,10 +202,20 @@ class Native:
         ctypes.c_int64.from_address(flag).value = 1
 
     def before_fork(self) -> None:
-        """Finish the stream's work and hold back new work."""
+        """Finish the stream's work, hold back new work, and end all threads.
+
+        They start again when they are needed. A process that forks with threads may
+        deadlock, and Python warns about it.
+        """
         self._frozen += 1
         self._set("FROZEN", 1)
         self.drain()
+        end = time.monotonic() + FORK_PATIENCE
+        wanted = self._get("WANTED")
+        while not self._stop(self.address) and time.monotonic() < end:
+            self.drain()
+        while not self._resize(self.address, wanted) and time.monotonic() < end:
+            time.sleep(0.001)  # another thread of Python is in a launch
 
     def after_fork_in_parent(self) -> None:
         """Let work in again."""
@@ -216,6 +247,7 @@ _RESET = (
     "SUBMIT_LOCK",
     "FROZEN",
     "STREAM_STARTED",
+    "STREAM_STOP",
 )
 
 _native: Native | None = None
@@ -238,7 +270,11 @@ def _make_native() -> Native:
         return _native
 
 
+# Who holds the recorder's lock may be submitting work, so it comes first.
+
+
 def _before_fork() -> None:
+    flush.lock.acquire()
     if _native is not None:
         _native.before_fork()
 
@@ -246,6 +282,7 @@ def _before_fork() -> None:
 def _after_fork_in_parent() -> None:
     if _native is not None:
         _native.after_fork_in_parent()
+    flush.lock.release()
 
 
 def _after_fork_in_child() -> None:
@@ -253,6 +290,7 @@ def _after_fork_in_child() -> None:
     _native_lock = threading.Lock()
     if _native is not None:
         _native.after_fork_in_child()
+    flush.lock.release()
 
 
 if hasattr(os, "register_at_fork"):
@@ -305,6 +343,7 @@ class Job:
                 ctypes.addressof(self.arguments),
                 ctypes.addressof(self._code),
                 cancel_flag,
+                0,
             ]
         )
         self.address = ctypes.addressof(self._header)
@@ -321,74 +360,3 @@ class Job:
 
 def _words(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
     return (ctypes.c_int64 * max(len(numbers), 1))(*numbers)
-
-
-def default_threads() -> int:
-    """TETRAD_NUM_THREADS, else OMP_NUM_THREADS, else the processors we may use."""
-    for variable in THREAD_VARIABLES:
-        text = os.environ.get(variable, "").split(",")[0].strip()
-        if text:
-            if not text.isdigit() or int(text) < 1:
-                raise ValueError(f"{variable} must be a positive number, not {text!r}")
-            return min(int(text), native_pool.MAX_WORKERS)
-    return max(1, min(processors(), native_pool.MAX_WORKERS))
-
-
-def processors() -> int:
-    """Processors this process may use: its affinity, bounded by its cgroup's quota."""
-    if hasattr(os, "sched_getaffinity"):
-        count = len(os.sched_getaffinity(0))
-    else:
-        count = os.cpu_count() or 1
-    quota = _cgroup_quota()
-    return count if quota is None else max(1, min(count, quota))
-
-
-def _cgroup_quota() -> int | None:
-    """The smallest quota on the way from this process's cgroup to the root, rounded up
-    to whole processors; None where there is no limit."""
-    try:
-        with open("/proc/self/cgroup") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return None
-    quotas = []
-    for line in lines:
-        number, controllers, path = line.split(":", 2)
-        if number == "0" and not controllers:
-            base, read = "/sys/fs/cgroup", _quota_v2
-        elif "cpu" in controllers.split(","):
-            base, read = "/sys/fs/cgroup/cpu", _quota_v1
-        else:
-            continue
-        while True:
-            quota = read(base + path.rstrip("/"))
-            if quota is not None:
-                quotas.append(quota)
-            if path in ("", "/"):
-                break
-            path = os.path.dirname(path)
-    return min(quotas, default=None)
-
-
-def _quota_v2(directory: str) -> int | None:
-    words = _read(f"{directory}/cpu.max").split()
-    if len(words) != 2 or words[0] == "max":
-        return None
-    return -(-int(words[0]) // int(words[1]))
-
-
-def _quota_v1(directory: str) -> int | None:
-    quota = _read(f"{directory}/cpu.cfs_quota_us").strip()
-    period = _read(f"{directory}/cpu.cfs_period_us").strip()
-    if not quota or not period or int(quota) <= 0:
-        return None
-    return -(-int(quota) // int(period))
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.read()
-    except OSError:
-        return ""

@@ -15,7 +15,6 @@ import atexit
 import ctypes
 import importlib
 import os
-import threading
 import time
 import weakref
 from collections import OrderedDict
@@ -35,6 +34,7 @@ from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import errors
 from tetrad._src.util.frames import format_where
+from tetrad._src.util.locks import make_lock
 
 SCALARS = 512  # numbers of recent programs that stay on the devices
 EAGER_LOOKS = 32  # how often waiting asks before it sleeps
@@ -159,7 +159,7 @@ class PjrtBackend:
         for device in self._devices:
             device.ledger.reclaim = reclaim
         self._scalars: OrderedDict[Any, Buffer] = OrderedDict()
-        self._scalars_lock = threading.Lock()
+        self._scalars_lock = make_lock()
         self._programs: weakref.WeakSet[Program] = weakref.WeakSet()
         _open.add(self)
 

@@ -7,12 +7,12 @@ for it ("committed"); each device has one of either, so placements compare with 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad._src.runtime.ledger import Ledger
 from tetrad._src.util.config import config
+from tetrad._src.util.locks import make_rlock
 
 
 class Device:
@@ -101,7 +101,7 @@ _problems: dict[str, str] = {}
 _backends: dict[str, Any] = {}
 _aliases = {"cuda": "gpu", "rocm": "gpu"}
 _order: list[str] = []
-_lock = threading.RLock()
+_lock = make_rlock()
 
 
 def _nothing_to_discover(name: str) -> Callable[[], Any] | None:

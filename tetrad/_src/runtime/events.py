@@ -13,14 +13,15 @@ runs). What a listener raises reaches the user.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from tetrad._src.util.locks import make_lock
+
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_lock = make_lock()
 
 
 class Transfer(NamedTuple):

@@ -12,6 +12,7 @@ while counts are taken.
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -50,6 +51,13 @@ _all_tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
 threads = _Threads()
 lock = threading.RLock()
 _busy = False
+
+if hasattr(os, "register_at_fork"):  # a child must not find it held by nobody
+    os.register_at_fork(
+        before=lock.acquire,
+        after_in_parent=lock.release,
+        after_in_child=lock.release,
+    )
 
 
 # ------------------------------------------------------------------------- repetition

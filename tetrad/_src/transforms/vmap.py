@@ -15,7 +15,6 @@ Read `Batch.process`, then `_elementwise`, then `vmap_flat` and `batch_jaxpr`.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from tetrad._src.core.op import Axis, Kind, Op, Whole
 from tetrad._src.core.stage import check_ancestor, restage, where
 from tetrad._src.ops.views import broadcast_in_dim, moveaxis
 from tetrad._src.util.config import config
+from tetrad._src.util.locks import make_rlock
 from tetrad._src.util.memo import Cache, memo_on_first
 
 Flat = Callable[..., Sequence[Any]]
@@ -218,7 +218,7 @@ def vmap_flat(
     return [v for v, _ in pairs], [at for _, at in pairs]
 
 
-_again = threading.RLock()
+_again = make_rlock()
 
 
 def vmap_again(

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from tetrad._src.util.locks import make_lock
 from tetrad._src.util.memo import clear_caches
 from tetrad._src.util.words import nearest
 
@@ -483,7 +484,7 @@ def _count(name: str, change: int) -> None:
         told(any([_places_on[n] for n, other in _switches.items() if other is told]))
 
 
-_lock: Final = threading.Lock()
+_lock: Final = make_lock()
 _locked: Final[dict[str, str]] = {}
 COMPILED: Final = tuple(name for name, entry in SETTINGS.items() if entry.compiles)
 

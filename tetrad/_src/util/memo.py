@@ -12,10 +12,11 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+
+from tetrad._src.util.locks import make_rlock
 
 __all__ = [
     "Cache",
@@ -126,7 +127,7 @@ class LruCache:
         self.limit = limit
         self.cost = 0
         self._on_drop = on_drop
-        self._lock = threading.RLock()
+        self._lock = make_rlock()
         self._entries: collections.OrderedDict[Any, tuple[Any, int]] = (
             collections.OrderedDict()
         )
