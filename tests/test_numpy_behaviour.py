@@ -183,10 +183,11 @@ def test_messages_name_shapes_and_what_to_write():
     with pytest.raises(ValueError, match=r"a \+ c.*c\[:, None\]"):
         c = jnp.ones(3)
         a + c
-    with pytest.raises(IndexError, match="index 5 is out of range for axis 0"):
-        a[5]
-    with pytest.raises(IndexError, match="index 2 is out of range for axis 1"):
-        a.at[0, 2].set(1)
+    with jax.bounds("error"):
+        with pytest.raises(IndexError, match="index 5 is out of range for axis 0"):
+            a[5]
+        with pytest.raises(IndexError, match="index 2 is out of range for axis 1"):
+            a.at[0, 2].set(1)
     with pytest.raises(TypeError, match=r"jnp\.array"):
         jnp.sum([1, 2])
     with pytest.raises(IndexError, match=r"dynamic_slice_in_dim"):

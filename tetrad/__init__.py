@@ -105,6 +105,7 @@ from tetrad._src.util.config import disable_jit as disable_jit
 from tetrad._src.util.config import enable_checks as enable_checks
 from tetrad._src.util.config import enable_custom_prng as enable_custom_prng
 from tetrad._src.util.config import enable_x64 as enable_x64
+from tetrad._src.util.config import bounds as bounds
 from tetrad._src.util.config import key_check as key_check
 from tetrad._src.util.config import legacy_prng_key as legacy_prng_key
 from tetrad._src.util.config import explain_cache_misses as explain_cache_misses

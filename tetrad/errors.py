@@ -13,6 +13,8 @@ from tetrad._src.util.errors import (
     NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
 )
 from tetrad._src.util.errors import NonFiniteError as NonFiniteError
+from tetrad._src.util.errors import OutOfBoundsError as OutOfBoundsError
+from tetrad._src.util.errors import OutOfBoundsWarning as OutOfBoundsWarning
 from tetrad._src.util.errors import OutOfMemoryError as OutOfMemoryError
 from tetrad._src.util.errors import ShapeError as ShapeError
 from tetrad._src.util.errors import TooManyCompilesError as TooManyCompilesError
@@ -39,6 +41,8 @@ __all__ = [
     "KeyReuseWarning",
     "NonConcreteBooleanIndexError",
     "NonFiniteError",
+    "OutOfBoundsError",
+    "OutOfBoundsWarning",
     "OutOfMemoryError",
     "ShapeError",
     "TooManyCompilesError",

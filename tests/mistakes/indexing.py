@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mistakes.mistake import Mistake, mistake
+from tetrad.errors import OutOfBoundsWarning
 
 MISTAKES: list[Mistake] = [
     # ------------------------------------------------------------------------- axes
@@ -117,7 +118,7 @@ x.sum(axis="rows")
 x = jnp.arange(3)
 x[3]
 """,
-        IndexError,
+        OutOfBoundsWarning,
         "x[3]",
         "3",
         "(3,)",
@@ -225,12 +226,49 @@ x.at.set(1.0)
         "[:]",
     ),
     mistake(
+        "an index out of range in a compiled program",
+        """
+def element(x, place):
+    return x[place]
+
+with jax.bounds("error"):
+    jax.jit(element)(jnp.arange(3), 3)
+""",
+        IndexError,
+        "x[place]",
+        "index 3 is out of range for axis 0 of extent 3",
+        'mode="clip"',
+    ),
+    mistake(
+        "an update out of range in a loop",
+        """
+def count(marks, steps):
+    return jax.lax.fori_loop(0, steps, lambda i, m: m.at[i].add(1), marks)
+
+with jax.bounds("error"):
+    count(jnp.zeros(3, int), 5)
+""",
+        IndexError,
+        "m.at[i].add(1)",
+        "index 3 is out of range",
+    ),
+    mistake(
+        "indices out of range in take",
+        """
+x = jnp.arange(3.0)
+jnp.take(x, np.array([0, 3]))
+""",
+        OutOfBoundsWarning,
+        "index 3 is out of range",
+        'mode="clip"',
+    ),
+    mistake(
         "a power of elements out of range",
         """
 x = jnp.zeros(3)
 x.at[5].power(2)
 """,
-        IndexError,
+        OutOfBoundsWarning,
         "x.at[5].power(2)",
         "5",
         "(3,)",

@@ -2,7 +2,7 @@
 
 1. What `bind` does when no transformation is active: the recorder.
 2. How the language tower makes arrays, and the methods of arrays and tracers.
-3. Who is told how random keys were made.
+3. Who is told how random keys were made, and of indices out of range.
 4. The platforms. No backend is imported before one of its devices is needed.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.api import devices, plugins
-from tetrad._src.control import key_reports
+from tetrad._src.control import bounds, key_reports
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer
 from tetrad._src.numpy import convert, methods, text
@@ -48,6 +48,7 @@ def install() -> None:
     nonfinite.install()
     convert.install(_device_array, _move)
     methods.install()
+    lazy.Recorder.told = staticmethod(bounds.run)  # type: ignore[method-assign]
     keys.listeners.append(key_reports.report)
     Origins.wanted = keys.moves_keys
     Origins.note = keys.note_origin

@@ -19,7 +19,8 @@ from tetrad._src.api.formats import MemoryStats, format_of
 from tetrad._src.api.inspect import ClosedJaxpr, struct_of
 from tetrad._src.api.tracing import Entry
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Tracer, aval_of
+from tetrad._src.core.bind import Tracer, aval_of, base_trace
+from tetrad._src.core.effects import BOUNDS
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.rewrite import lift_arrays
 from tetrad._src.core.text import jaxpr_text
@@ -254,7 +255,11 @@ class Compiled(Stage):
             as_value(x, f"compiled `{function.name}`") if i in kept else x
             for i, x in enumerate(leaves)
         ]
-        outs = self._ahead.call(function.entry.operands(leaves))
+        operands = function.entry.operands(leaves)
+        if BOUNDS in function.entry.program.effects:  # it has to tell what it finds
+            outs = base_trace().process(function.entry.program, operands)
+        else:
+            outs = self._ahead.call(operands)
         return function.entry.out_tree.unflatten(outs)
 
     call = __call__

@@ -21,7 +21,14 @@ import numpy as np
 
 from tetrad._src.control.automatic_checks import findings
 from tetrad._src.control.call import JaxprCall
-from tetrad._src.control.checks import NONE, Check, ErrorEffect, Kind, Site
+from tetrad._src.control.checks import (
+    NONE,
+    Check,
+    ErrorEffect,
+    Kind,
+    OutOfBounds,
+    Site,
+)
 from tetrad._src.control.cond import Cond, LaneCond, cond_of
 from tetrad._src.control.custom_ops import CustomJvp, CustomLinear, CustomVjp, Staged
 from tetrad._src.control.custom_vmap import CustomVmap
@@ -30,20 +37,25 @@ from tetrad._src.control.loop import While, steps_together, while_of
 from tetrad._src.control.scan import Scan, scan_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, aval_of
+from tetrad._src.core.effects import BoundsEffect
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr, read
 from tetrad._src.core.op import Op
 from tetrad._src.core.stage import restage
 from tetrad._src.ops.arithmetic import add
-from tetrad._src.ops.compare import ge, lt, select
-from tetrad._src.ops.elementwise import bitwise_and
+from tetrad._src.ops.bounds import InBounds, problem
+from tetrad._src.ops.compare import ge, gt, lt, select
+from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.ops.elementwise import bitwise_and, bitwise_or
 from tetrad._src.ops.identity import stop_gradient
 from tetrad._src.ops.index import dynamic_index_in_dim
 from tetrad._src.ops.random import RandomClone
 from tetrad._src.ops.reduce import argmax
 from tetrad._src.ops.views import reshape, zeros
+from tetrad._src.util import tree
 from tetrad._src.util.memo import memo_on_first
 
 INT32 = np.dtype(np.int32)
+_ONE_GAP = tree.structure(((0,), {}))
 ZERO = np.int32(0)
 Kinds = frozenset[Kind]
 
@@ -76,9 +88,12 @@ def checked(jaxpr: Jaxpr, enabled: Kinds) -> Checked:
     return Checked(made if sites or _has_checks(jaxpr) else jaxpr, sites)
 
 
+_CHECKS = (ErrorEffect, BoundsEffect)
+
+
 def _has_checks(program: Any) -> bool:
     """Whether a jaxpr or an operation has a check in it, whatever its kind."""
-    return any([isinstance(effect, ErrorEffect) for effect in program.effects])
+    return any([isinstance(effect, _CHECKS) for effect in program.effects])
 
 
 def _untouched(op: Op, enabled: Kinds) -> bool:
@@ -185,6 +200,29 @@ def _check(found: _Findings, op: Check, args: Sequence[Any]) -> list[Any]:
             if not on:
                 code = select(_is(code, number), NONE, code)
     found.note(code, values, op.sites)
+    return []
+
+
+def _in_bounds(found: _Findings, op: InBounds, args: Sequence[Any]) -> list[Any]:
+    """Indices that must lie within limits: stays as it is unless it is asked for."""
+    if OutOfBounds not in found.enabled:
+        op(*args)
+        return []
+    place = STATE.where
+    for x, bound in zip(args, op.limits):
+        if not aval_of(x).size:
+            continue
+        wide = np.dtype(np.int64 if aval_of(x).dtype.itemsize == 8 else np.int32)
+        flat = reshape(convert_element_type(x, wide), (aval_of(x).size,))
+        outside = bitwise_or(
+            lt(flat, wide.type(bound.low)), gt(flat, wide.type(bound.high))
+        )
+        first = argmax(outside, 0, INT32)
+        value = dynamic_index_in_dim(flat, first, 0, keepdims=False)
+        failed = dynamic_index_in_dim(outside, first, 0, keepdims=False)
+        text = problem(bound, op.shape, op.call, place)
+        site = Site(OutOfBounds, text, _ONE_GAP, (aval_of(value),), place)
+        found.note(select(failed, ZERO, NONE), [value], [site])
     return []
 
 
@@ -406,6 +444,7 @@ def _while_rule(op: While, enabled: Kinds) -> tuple[While, Checked, tuple[Site, 
 
 _RULES: dict[type, Rule] = {
     Check: _check,
+    InBounds: _in_bounds,
     JaxprCall: _call,
     CustomJvp: _custom,
     CustomVjp: _custom,

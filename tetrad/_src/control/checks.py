@@ -51,7 +51,15 @@ class OOBError(JaxException):
     """An index lies outside of its array."""
 
 
+class OutOfBounds(JaxException):
+    """An index lies outside of its array, where `bounds` says that this is an error."""
+
+
 Kind = type[JaxException]
+
+
+# How a message names the line.
+_FOUND = {FailedCheckError: "the check at", OutOfBounds: "at"}
 
 
 class Site(NamedTuple):
@@ -72,8 +80,8 @@ class Site(NamedTuple):
             return self.kind(text)
         line = frames.line_of(self.place)
         inside = "" if line.function == "<module>" else f" in `{line.function}`"
-        what = "the check" if self.kind is FailedCheckError else "found"
-        return self.kind(f"{text} ({what} at {line}{inside})")
+        what = _FOUND.get(self.kind, "found at")
+        return self.kind(f"{text} ({what} {line}{inside})")
 
 
 class Error:

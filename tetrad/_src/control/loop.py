@@ -402,7 +402,7 @@ def _split(loop: While, unknown: Mask) -> Split | None:
 @memo_on_first
 def _unseen(jaxpr: Jaxpr, unknown: Mask) -> Jaxpr:
     """`jaxpr` without the effects that its known part has had already."""
-    if not jaxpr.effects:
+    if all([getattr(effect, "repeats", False) for effect in jaxpr.effects]):
         return jaxpr
     seen: set[Any] = {v for v, u in zip(jaxpr.ins, unknown) if u}
     needed: set[Any] = {*jaxpr.outs}.union(*[eqn.ins for eqn in jaxpr.eqns])

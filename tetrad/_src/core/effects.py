@@ -15,6 +15,7 @@ class Effect:
 
     __slots__ = ()
     ordered = False  # relative to all other ordered effects of the thread
+    repeats = False  # whether it may happen twice
     name = ""
 
     def __eq__(self, other: object) -> bool:
@@ -60,7 +61,16 @@ class OrderedIOEffect(Effect):
     ordered = True
 
 
+class BoundsEffect(Effect):
+    """The program is told if an index is out of range."""
+
+    __slots__ = ()
+    name = "Bounds"
+    repeats = True
+
+
 DEBUG = DebugEffect()
 ORDERED_DEBUG = OrderedDebugEffect()
 IO = IOEffect()
 ORDERED_IO = OrderedIOEffect()
+BOUNDS = BoundsEffect()

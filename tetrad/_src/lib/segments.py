@@ -12,7 +12,9 @@ import numpy as np
 from tetrad._src.core.bind import Tracer, Value, aval_of
 from tetrad._src.numpy import convert, create, reduce
 from tetrad._src.numpy.axes import static_int
+from tetrad._src.ops import bounds
 from tetrad._src.util import dtypes
+from tetrad._src.util.config import config
 
 
 def _arguments(
@@ -64,6 +66,9 @@ def _segments(
     promises: dict[str, bool],
 ) -> Any:
     data, ids, count = _arguments(name, data, segment_ids, num_segments)
+    if mode is None and config.tetrad_bounds == "error":
+        at = bounds.limit(0, count, True, "segment")
+        bounds.look([(ids, at)], (count, *data.shape[1:]), name)
     start = identity(aval_of(data).dtype)
     if bucket_size is None:
         return _scatter(method, start, data, ids, count, mode, promises)

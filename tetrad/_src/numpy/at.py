@@ -30,6 +30,7 @@ from tetrad._src.numpy.index import (
     index_vectors,
     is_mask,
     layout,
+    look,
     parse,
     put_operands,
     read,
@@ -127,6 +128,8 @@ class AtIndex:
         found = _mode(mode, "x.at[i].get")
         index = parse(idx, x.shape, NAME, lenient=mode is not None)
         _negative_wraps(index, wrap_negative_indices)
+        if mode is None:
+            index.look(x.shape, "read")
         return read(x, index, found, fill_value, not active())
 
     def set(self, values: Any, **options: Any) -> Any:
@@ -261,7 +264,10 @@ def _update(
         found = signature(idx, x.shape, eager)
         if found is None:
             return _update_anew(x, idx, v, name, combine, scatter, options)
-        key, operands = found
+        key, operands, arrays = found
+        if arrays and options.get("mode") is None:
+            wraps = options.get("wrap_negative_indices", True)
+            look(arrays, x.shape, wraps, name, "write")
 
         def compute(x: Any, v: Any, *operands: Any) -> Any:
             mode, promises, wrap = _options(options, name)
@@ -305,6 +311,8 @@ def _update_anew(
         return getitem(new, without)
     index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
     _negative_wraps(index, wrap)
+    if mode is None:
+        index.look(x.shape, "write")
     if _names_window(index):
         return _window_update(x, index, v, combine, name)
     return _scattered(x, index, v, scatter, mode, promises, name)

@@ -14,7 +14,7 @@ from tetrad._src.numpy.axes import axis_argument, listed
 from tetrad._src.numpy.convert import describe, operand, operands, value
 from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.elementwise import maximum, minimum, no_out, number
-from tetrad._src.numpy.index import Dynamic, Index, Span, read
+from tetrad._src.numpy.index import Dynamic, Index, Span, look, read
 from tetrad._src.numpy.logic import as_bool
 from tetrad._src.numpy.plan import Planner, planned
 from tetrad._src.numpy.promote import (
@@ -28,6 +28,7 @@ from tetrad._src.numpy.promote import (
     to,
 )
 from tetrad._src.numpy.search import nonzero
+from tetrad._src.ops import bounds
 from tetrad._src.util import dtypes
 
 
@@ -291,7 +292,37 @@ def _take_mode(mode: Any, name: str) -> Any:
     )
 
 
-@planned(2)
+def _look(
+    name: str, a: Any, indices: Any, axis: Any, mode: Any, wraps: bool = True
+) -> None:
+    """Looks at indices of which nothing is said for those out of range."""
+    if mode is None and indices.aval.kind in "iu":
+        shape = (a.size,) if axis is None else a.shape
+        axis = 0 if axis is None else axis % max(a.ndim, 1)
+        look([(indices, axis)], shape, wraps, name, "take")
+
+
+def _look_take(
+    a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = None, **_: Any
+) -> None:
+    if mode is None and not (axis is None and bounds.inside(indices, a.size)):
+        _look("jnp.take", a, indices, axis, mode)
+
+
+def _look_along(
+    arr: Any,
+    indices: Any,
+    axis: Any = -1,
+    mode: Any = None,
+    *_: Any,
+    wrap_negative_indices: Any = None,
+    **__: Any,
+) -> None:
+    wraps = wrap_negative_indices is not False
+    _look("jnp.take_along_axis", arr, indices, axis, mode, wraps)
+
+
+@planned(2, before=_look_take)
 def take(
     a: Any,
     indices: Any,
@@ -325,6 +356,7 @@ def take(
     else:
         along = axis_argument(axis, x.ndim, name)
     found = _take_mode(mode, name)
+    _look(name, x, places, along, mode)
     if found == "wrap":
         places = places % x.shape[along]
         found = lax.GatherScatterMode.PROMISE_IN_BOUNDS
@@ -334,7 +366,7 @@ def take(
     return read(x, Index(entries, name), found, fill_value, False)
 
 
-@planned(2)
+@planned(2, before=_look_along)
 def take_along_axis(
     arr: Any,
     indices: Any,
@@ -377,6 +409,7 @@ def take_along_axis(
     counted = found is lax.GatherScatterMode.PROMISE_IN_BOUNDS
     if wrap_negative_indices is not None:
         counted = not wrap_negative_indices
+    _look(name, x, places, along, mode, not counted)
     if found == "wrap":
         places = places % x.shape[along]
         found, counted = lax.GatherScatterMode.PROMISE_IN_BOUNDS, True

@@ -205,7 +205,7 @@ def put(
     new = new[np.arange(places.size) % new.shape[0]]
     flat = lax.reshape(x, (x.size,))
     changed = AtIndex(flat, places).set(
-        lax.convert_element_type(new, x.dtype), mode="drop"
+        lax.convert_element_type(new, x.dtype), mode=None if mode is None else "drop"
     )
     return lax.reshape(changed, x.shape)
 

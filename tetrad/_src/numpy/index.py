@@ -25,8 +25,9 @@ from tetrad._src.numpy.convert import from_host
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import broadcast_shapes, call
-from tetrad._src.ops import keys
+from tetrad._src.ops import bounds, keys
 from tetrad._src.util import errors, frames, source, tree
+from tetrad._src.util.config import config
 from tetrad._src.util.memo import Cache
 
 Shape = tuple[int, ...]
@@ -85,6 +86,17 @@ class Index:
     def arrays(self) -> list[Dynamic]:
         return [e for e in self.entries if type(e) is Dynamic]
 
+    def look(self, shape: Shape, how: str) -> None:
+        """Looks at the index arrays, as far as `bounds` asks for it."""
+        given = []
+        axis = 0
+        for e in self.entries:
+            if type(e) is Dynamic:
+                given.append((e.index, bounds.limit(axis, shape[axis], e.counted, how)))
+            axis += e is not None
+        if given:
+            bounds.look(given, shape, self.name)
+
     def gathers(self) -> bool:
         """Whether index arrays with axes take part."""
         return any(aval_of(e.index).ndim for e in self.arrays())
@@ -96,7 +108,8 @@ class Index:
 def parse(idx: Any, shape: Shape, name: str, lenient: bool = False) -> Index:
     """Takes `idx` apart for an array of `shape`.
 
-    `lenient`: integers out of range become index arrays, for a mode to deal with.
+    Integers out of range become index arrays: `Index.look` or a mode deals with them.
+    `lenient`: also where JAX has an error of them.
     """
     items = [_host_array(i) for i in idx] if isinstance(idx, tuple) else [idx]
     items = _without_masks([_item(i, name) for i in items], shape, name)
@@ -284,13 +297,16 @@ def _unknown_count(mask: Tracer, name: str) -> str:
     )
 
 
+_LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
+
+
 def _entry(item: Any, axis: int, shape: Shape, name: str, lenient: bool) -> Entry:
     n = shape[axis]
     if type(item) is int:
         if -n <= item < n:
             return Static(item + n if item < 0 else item)
-        if lenient:
-            return Dynamic(np.int32(item), counted=False)
+        if lenient or (n and not config.jax_check_static_indices):
+            return Dynamic(np.int32(max(_LOWEST, min(item, _HIGHEST))))
         raise IndexError(
             f"{call(name)}: index {item} is out of range for axis {axis} of extent {n}"
             f" (shape {shape})"
@@ -300,7 +316,9 @@ def _entry(item: Any, axis: int, shape: Shape, name: str, lenient: bool) -> Entr
     if isinstance(item, np.ndarray):
         counted = item.size == 0 or int(item.min()) >= 0
         small = item.astype(np.int32) if item.dtype.itemsize == 8 or counted else item
-        return Dynamic(from_host(small, name), counted)
+        made = from_host(small, name)
+        bounds.remember(made, item)
+        return Dynamic(made, counted)
     return Dynamic(item, item.aval.kind == "u")
 
 
@@ -380,8 +398,11 @@ def getitem(x: Any, idx: Any) -> Any:
             if lifted is not None:
                 x, idx, _ = lifted
             index = parse(idx, x.aval.shape, "x[i]")
+            index.look(x.aval.shape, "read")
             return read(x, index, None, None, eager)
-        key, operands = found
+        key, operands, arrays = found
+        if arrays:
+            look(arrays, x.aval.shape, True, "x[i]", "read")
 
         def compute(x: Any, *operands: Any) -> Any:
             index = parse(idx, x.aval.shape, "x[i]")
@@ -412,7 +433,8 @@ _ENDS = (int, type(None))
 
 
 def signature(idx: Any, shape: Shape, eager: bool) -> Any:
-    """(what of an index decides the operations, what is an operand of them), or None.
+    """(what of an index decides the operations, what is an operand of them, the arrays
+    with their axes), or None.
 
     Index arrays are operands, and if `eager` the integers too, counted from 0. None if
     the index is wrong or unusual: `parse` then says why.
@@ -420,6 +442,7 @@ def signature(idx: Any, shape: Shape, eager: bool) -> Any:
     items = idx if type(idx) is tuple else (idx,)
     key: list[Any] = []
     operands: list[Any] = []
+    arrays: list[Any] = []
     axis, ndim = 0, len(shape)
     for position, item in enumerate(items):
         kind = type(item)
@@ -450,10 +473,27 @@ def signature(idx: Any, shape: Shape, eager: bool) -> Any:
         elif isinstance(item, Value) and item.aval.kind in "iu":
             key.append(item.aval)
             operands.append(item)
+            arrays.append((item, axis))
         else:
             return None
         axis += 1
-    return tuple(key), operands
+    return tuple(key), operands, arrays
+
+
+def look(arrays: Any, shape: Shape, wraps: bool, name: str, how: str) -> None:
+    """Looks at index arrays as `signature` gives them, as far as `bounds` asks for it."""
+    setting = config.tetrad_bounds
+    if setting == "off":
+        return
+    given = []
+    for index, axis in arrays:
+        n = shape[axis]
+        if setting == "warn" and bounds.inside(index, n):
+            continue
+        counted = not wraps or index.aval.kind == "u"
+        given.append((index, bounds.limit(axis, n, counted, how)))
+    if given:
+        bounds.look(given, shape, name)
 
 
 def put_operands(index: Index, operands: Sequence[Any], eager: bool) -> None:

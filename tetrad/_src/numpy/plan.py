@@ -148,11 +148,14 @@ def make(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     return NEVER if consts or plain else Plan(jaxpr, single)
 
 
-def planned(arrays: int = 1) -> Callable[[F], F]:
+def planned(
+    arrays: int = 1, before: Callable[..., None] | None = None
+) -> Callable[[F], F]:
     """Decorator: plans calls by the avals of the first `arrays` arguments.
 
     The other arguments are part of the key, so they must not be numbers to compute
-    with; where one is an array (a mask, say) the call is not planned.
+    with; where one is an array (a mask, say) the call is not planned. `before` is called
+    with the same arguments before a plan of several arrays runs.
     """
 
     def decorate(function: F) -> F:
@@ -202,6 +205,8 @@ def planned(arrays: int = 1) -> Callable[[F], F]:
                 except TypeError:
                     return function(*args, **kwargs)
                 if type(plan) is Plan:
+                    if before is not None:
+                        before(*args, **kwargs)
                     return plan.run(operands)
                 if plan is NEVER:
                     return function(*args, **kwargs)

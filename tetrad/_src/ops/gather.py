@@ -29,6 +29,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.core.op import Along, Axis, Kind, Linear, Op, Point
+from tetrad._src.ops import bounds
 from tetrad._src.ops.arithmetic import max, min, neg
 from tetrad._src.ops.axes import check_axes, check_shape, up
 from tetrad._src.ops.elementwise import bitwise_and, ge, le, select
@@ -42,7 +43,9 @@ from tetrad._src.ops.shape import (
     full_like,
     zeros,
 )
+from tetrad._src.ops.shape import slice as slice_of
 from tetrad._src.util import dtypes
+from tetrad._src.util.config import config
 
 
 class GatherScatterMode(enum.Enum):
@@ -686,6 +689,8 @@ def gather(
     operand = check_operand(operand, "gather")
     indices = check_operand(start_indices, "gather", 1)
     sizes = check_shape(slice_sizes, "gather")
+    if mode is None and config.tetrad_bounds == "error":
+        look_at_windows("gather", operand, indices, dimension_numbers, sizes)
     mode = GatherScatterMode.from_any(mode)
     filler = None
     if mode is GatherScatterMode.FILL_OR_DROP:
@@ -714,6 +719,29 @@ def gather(
 
 
 gather.__doc__ = Gather.__doc__
+
+
+def look_at_windows(
+    name: str,
+    operand: Any,
+    indices: Any,
+    numbers: GatherDimensionNumbers,
+    sizes: Sequence[int],
+) -> None:
+    """Looks whether windows stick out, for a caller who did not say what then happens."""
+    shape, along = aval_of(operand).shape, aval_of(indices).shape
+    if not along or along[-1] != len(numbers.start_index_map):
+        return  # an error of the operation itself
+    given = []
+    for entry, axis in enumerate(numbers.start_index_map):
+        if axis >= len(shape) or axis >= len(sizes):
+            return
+        starts = [0] * (len(along) - 1) + [entry]
+        ends = [*along[:-1], entry + 1]
+        last = shape[axis] - sizes[axis]
+        bound = bounds.Limit(axis, shape[axis], 0, last, "gather", sizes[axis])
+        given.append((slice_of(indices, starts, ends), bound))
+    bounds.look(given, shape, f"lax.{name}")
 
 
 def take_along(x: Any, places: Any, axis: int) -> Any:

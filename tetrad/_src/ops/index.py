@@ -19,6 +19,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op, Start
+from tetrad._src.ops import bounds
 from tetrad._src.ops.axes import check_axis, check_shape
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.elementwise import add, lt, select
@@ -39,6 +40,7 @@ from tetrad._src.ops.shape import (
 )
 from tetrad._src.ops.slices import concatenate, index_in_dim
 from tetrad._src.ops.views import Strides, View
+from tetrad._src.util.config import config
 
 _ZERO = np.int32(0)
 
@@ -237,7 +239,9 @@ class DynamicUpdateSlice(Op):
 # --------------------------------------------------------------------- public functions
 
 
-def _start_list(name: str, starts: Any, shape: Shape, negative: Any) -> list[Any]:
+def _start_list(
+    name: str, starts: Any, shape: Shape, negative: Any, sizes: Sequence[int]
+) -> list[Any]:
     """One scalar start per axis; negative ones count from the end."""
     if isinstance(starts, (Value, np.ndarray)):
         if aval_of(starts).ndim != 1:
@@ -263,9 +267,32 @@ def _start_list(name: str, starts: Any, shape: Shape, negative: Any) -> list[Any
             f"lax.{name}: allow_negative_indices must be a bool or have one bool for"
             f" each of the {len(shape)} axes, got {negative!r}"
         )
-    return [
+    found = [
         _start(name, start, n, flag) for start, n, flag in zip(starts, shape, flags)
     ]
+    if config.tetrad_bounds == "error":
+        _look(name, starts, found, shape, flags, sizes)
+    return found
+
+
+def _look(
+    name: str,
+    starts: Sequence[Any],
+    found: Sequence[Any],
+    shape: Shape,
+    flags: Sequence[Any],
+    sizes: Sequence[int],
+) -> None:
+    """Looks whether a window would be moved inside."""
+    given = []
+    for axis, (start, n, size) in enumerate(zip(starts, shape, sizes)):
+        if not isinstance(start, Value):
+            start = int(start)
+            start += n if flags[axis] and start < 0 else 0
+        else:
+            start = found[axis]
+        given.append((start, bounds.Limit(axis, n, 0, n - size, "window", size)))
+    bounds.look(given, shape, f"lax.{name}")
 
 
 def _start(name: str, start: Any, n: int, negative: bool) -> Any:
@@ -295,10 +322,14 @@ def dynamic_slice(
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Any:
     operand = check_operand(operand, "dynamic_slice")
-    starts = _start_list(
-        "dynamic_slice", start_indices, aval_of(operand).shape, allow_negative_indices
-    )
     sizes = check_shape(slice_sizes, "dynamic_slice")
+    starts = _start_list(
+        "dynamic_slice",
+        start_indices,
+        aval_of(operand).shape,
+        allow_negative_indices,
+        sizes,
+    )
     return DynamicSlice(sizes)(operand, *starts)
 
 
@@ -319,6 +350,7 @@ def dynamic_update_slice(
         start_indices,
         aval_of(operand).shape,
         allow_negative_indices,
+        aval_of(update).shape,
     )
     return DynamicUpdateSlice()(operand, update, *starts)
 

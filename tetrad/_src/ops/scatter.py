@@ -27,8 +27,10 @@ from tetrad._src.ops.gather import (
     ScatterDimensionNumbers,
     ScatterOp,
     ScatterSub,
+    look_at_windows,
 )
 from tetrad._src.ops.shape import constant, iota, reshape, zeros, zeros_like
+from tetrad._src.util.config import config
 
 
 class Scatter(ScatterOp):
@@ -197,6 +199,22 @@ def _numbers(given: Any, name: str) -> ScatterDimensionNumbers:
     return given
 
 
+def _look(
+    name: str,
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    given: ScatterDimensionNumbers,
+) -> None:
+    """Looks whether windows stick out that the caller did not say what to do with."""
+    numbers = given.as_gather()
+    gone = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    window = iter([aval_of(updates).shape[d] for d in numbers.offset_dims])
+    ndim = aval_of(operand).ndim
+    sizes = [1 if d in gone else next(window, 1) for d in range(ndim)]
+    look_at_windows(name, operand, indices, numbers, sizes)
+
+
 def _public(cls: type[ScatterOp], name: str) -> Callable[..., Any]:
     def function(
         operand: Operand,
@@ -216,6 +234,9 @@ def _public(cls: type[ScatterOp], name: str) -> Callable[..., Any]:
             dtype = aval_of(operand).dtype
             if not np.ndim(updates) and not isinstance(updates, np.generic):
                 updates = dtype.type(updates)
+        if mode is None and config.tetrad_bounds == "error":
+            numbers = _numbers(dimension_numbers, name)
+            _look(name, operand, indices, updates, numbers)
         op = cls(
             _numbers(dimension_numbers, name),
             bool(indices_are_sorted),

@@ -60,6 +60,7 @@ class Array(Value, metaclass=ArrayType):
         "epoch",
         "tape",
         "note",
+        "extremes",
         "__weakref__",
     )
 
@@ -74,6 +75,7 @@ class Array(Value, metaclass=ArrayType):
     epoch: int  # the last flush that needed it
     tape: Any  # where it is recorded
     note: Any  # what the language keeps about it; most arrays have none
+    extremes: tuple[int, int]  # of integers, once an index that they are was looked at
 
     _force: Callable[[Array], Any]  # installed by lazy.py
 

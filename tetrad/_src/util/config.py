@@ -27,6 +27,7 @@ from tetrad._src.util.words import nearest
 
 __all__ = [
     "Config",
+    "bounds",
     "check_tracer_leaks",
     "checking_leaks",
     "config",
@@ -99,6 +100,11 @@ def _one_of(*choices: str | None) -> Callable[[str, Any], str | None]:
         return value  # type: ignore[no-any-return]
 
     return parse
+
+
+def _bounds(name: str, value: Any) -> Any:
+    value = "off" if value == "ignore" else value
+    return _one_of("off", "warn", "error")(name, value)
 
 
 def _pairs(name: str, value: Any) -> Any:
@@ -186,6 +192,12 @@ SETTINGS: Final[dict[str, Setting]] = {
         "What happens when a random key is used twice; 'strict' warns of equal seeds, too.",
         compiles=True,
     ),
+    "tetrad_bounds": Setting(
+        "warn",
+        _bounds,
+        "What happens at an index out of range: 'warn' looks at those that are known.",
+        compiles=True,
+    ),
     "jax_softmax_custom_jvp": Setting(
         False,
         _boolean,
@@ -244,7 +256,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         True, _boolean, "Whether jaxprs may print in colour; they never do."
     ),
     "jax_check_static_indices": Setting(
-        False, _boolean, "Whether integers out of range are errors; they always are."
+        False, _boolean, "Whether integers out of range are errors, as in NumPy."
     ),
     "jax_remat3": Setting(
         False, _boolean, "Which of JAX's checkpoints is meant; there is one here."
@@ -338,6 +350,7 @@ class Config(threading.local):
     jax_debug_key_reuse: bool
     jax_debug_nans: bool
     jax_debug_infs: bool
+    tetrad_bounds: str
     tetrad_key_check: str
     jax_traceback_filtering: str
 
@@ -508,6 +521,7 @@ def _write(values: dict[str, Any], name: str, value: Any) -> None:
             values["jax_numpy_dtype_promotion"] == "standard"
             and values["jax_numpy_rank_promotion"] == "allow"
             and values[_PRECISION] == _process[_PRECISION]
+            and values["tetrad_bounds"] != "error"
         )
         values["mode"] = int(values["x64"]) if unchanged else 2
     if name in _KEY_CHECKS:
@@ -631,6 +645,7 @@ class _KeyReuse(scoped):
 
 
 enable_x64: Final = scoped("jax_enable_x64", True)
+bounds: Final = scoped("tetrad_bounds")
 disable_jit: Final = scoped("jax_disable_jit", True)
 default_device: Final = scoped("jax_default_device")
 default_matmul_precision: Final = scoped("jax_default_matmul_precision")

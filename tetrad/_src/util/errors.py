@@ -31,6 +31,8 @@ __all__ = [
     "KeyReuseWarning",
     "NonConcreteBooleanIndexError",
     "NonFiniteError",
+    "OutOfBoundsError",
+    "OutOfBoundsWarning",
     "OutOfMemoryError",
     "ShapeError",
     "TracerArrayConversionError",
@@ -261,6 +263,52 @@ class KeyReuseWarning(UserWarning):
         key, subkey = jax.random.split(jax.random.key(0))
         a = jax.random.normal(subkey, (3,))
         b = jax.random.normal(jax.random.clone(subkey), (3,))
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class OutOfBoundsError(JAXIndexError):
+    """An index is out of range, where `jax.bounds("error")` asks for an error.
+
+    **Why.** Compiled programs cannot stop at a wrong index. What lies out of range reads
+    the nearest element and is not written, unless `mode=` says what is wanted. Under
+    `jax.bounds("error")` each index is looked at, also under `jit`, `vmap`, `grad` and in
+    loops. The message names the index, the axis with its extent, and the line.
+
+    **Fails.**
+
+        with jax.bounds("error"):
+            jax.jit(lambda x, i: x[i])(jnp.arange(5), 7)
+
+    **Works.** Indices inside, or a word about those outside:
+
+        with jax.bounds("error"):
+            jax.jit(lambda x, i: x.at[i].get(mode="clip"))(jnp.arange(5), 7)
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class OutOfBoundsWarning(UserWarning):
+    """An index is out of range: an `OutOfBoundsError` that does not stop the program.
+
+    **Why.** Compiled programs cannot stop at a wrong index: they read the nearest
+    element, and write nothing. Where an index is known while Python runs (a number, a
+    NumPy array, an array that is computed already), it is looked at, and one that is out
+    of range is warned of once for each place in the source. `jax.bounds("error")` makes
+    an error of it and looks at all others, too; `jax.bounds("off")` turns it off.
+
+    **Fails.** Where warnings are errors:
+
+        x = jnp.arange(5)
+        x[7]                            # 4
+
+    **Works.** Say what is wanted:
+
+        x.at[7].get(mode="clip")        # 4
+        x.at[7].get(mode="fill", fill_value=0)
+        x.at[7].set(1, mode="drop")
     """
 
     __module__ = _PUBLIC_MODULE
