@@ -1,6 +1,7 @@
 # make demo   sets up a virtual environment and trains a network on handwritten digits
 # make test   sets up and runs the tests
 # make examples  runs every program in examples/
+# make libraries  runs optax, chex, einops and others on tetrad and on JAX
 # make lint   ruff, mypy --strict, import contracts
 # make bench  prints tables of our benchmarks (against JAX where it is installed)
 
@@ -9,9 +10,11 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 JOBS ?= 2
 
+# Programs that import tetrad, and programs that import jax.
 EXAMPLES = digits eight_schools kepler lynx_and_hares heat char_rnn
+JAX_EXAMPLES = digits_with_optax
 
-.PHONY: demo examples test test-slow oracle lint bench wheel clean
+.PHONY: demo examples test test-slow oracle libraries lint bench wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -27,15 +30,19 @@ demo: $(VENV)/.demo
 
 examples: $(VENV)/.demo
 	set -e; for name in $(EXAMPLES); do echo "== $$name"; $(BIN)/python examples/$$name.py; done
+	set -e; for name in $(JAX_EXAMPLES); do echo "== $$name"; $(BIN)/python -m tetrad examples/$$name.py; done
 
 test: $(VENV)/.demo $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not libraries"
 
 test-slow: $(VENV)/.demo $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
 
 oracle: $(VENV)/.demo $(VENV)/.test $(VENV)/.conformance
 	$(BIN)/python -m pytest -n $(JOBS) -m oracle
+
+libraries: $(VENV)/.demo $(VENV)/.test $(VENV)/.libraries
+	$(BIN)/python -m pytest -n $(JOBS) -m libraries
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

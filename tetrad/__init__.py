@@ -60,6 +60,7 @@ from tetrad._src.api.inspect import typeof as typeof
 from tetrad._src.api.jit import jit as jit
 from tetrad._src.api.names import named_call as named_call
 from tetrad._src.api.names import named_scope as named_scope
+from tetrad._src.api.parallel import pmap as pmap
 from tetrad._src.api.run import install_as_jax as install_as_jax
 from tetrad._src.api.threads import num_threads as num_threads
 from tetrad._src.api.threads import set_num_threads as set_num_threads
@@ -88,6 +89,8 @@ from tetrad._src.api.transforms import value_and_grad as value_and_grad
 from tetrad._src.api.transforms import vjp as vjp
 from tetrad._src.api.transforms import vmap as vmap
 from tetrad._src.lib.callbacks import pure_callback as pure_callback
+from tetrad._src.core.sharding import NamedSharding as NamedSharding
+from tetrad._src.core.sharding import PartitionSpec as P
 from tetrad._src.runtime.array import Array as Array
 from tetrad._src.runtime.array import Shard as Shard
 from tetrad._src.runtime.device import Device as Device

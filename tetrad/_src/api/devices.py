@@ -10,11 +10,12 @@ import numpy as np
 
 from tetrad._src.api import plugins
 from tetrad._src.core.bind import Tracer, Value, aval_of
+from tetrad._src.core.sharding import Sharding, only_device
 from tetrad._src.runtime import array as array_module
 from tetrad._src.runtime import device as registry
 from tetrad._src.runtime import host, lazy
 from tetrad._src.runtime.array import Array, Deleted
-from tetrad._src.runtime.device import Device, Placement, SingleDeviceSharding
+from tetrad._src.runtime.device import Device, Placement
 from tetrad._src.util import memo, tree
 from tetrad._src.util.config import config
 
@@ -121,8 +122,8 @@ def device_put(
 def _placement(device: Any) -> Placement | None:
     if device is None:
         return None
-    if isinstance(device, SingleDeviceSharding):
-        device = device._device
+    if isinstance(device, Sharding):
+        device = only_device(device)
     if isinstance(device, str):
         device = registry.devices(device)[0]
     if not isinstance(device, Device):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.core.sharding import NamedSharding, whole
 from tetrad._src.util import dtypes
 
 DType = Any  # np.dtype, or a KeyDtype
@@ -106,6 +107,11 @@ class Aval:
     def kind(self) -> str:
         """One letter: f float, c complex, i u integers, b bool, K key, V float0."""
         return dtypes.kind(self.dtype)
+
+    @property
+    def sharding(self) -> NamedSharding:
+        """How the type says that the array is cut: not at all."""
+        return whole(self.ndim)
 
     @property
     def inexact(self) -> bool:

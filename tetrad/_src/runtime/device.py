@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tetrad._src.core.sharding import Sharding
 from tetrad._src.runtime.ledger import Ledger
 from tetrad._src.util.config import config
 from tetrad._src.util.locks import make_rlock
@@ -61,7 +62,7 @@ class Placement:
         self.is_committed = committed
 
 
-class SingleDeviceSharding:
+class SingleDeviceSharding(Sharding):
     """Where an array lives: whole, on one device."""
 
     def __init__(self, device: Device, *, memory_kind: str | None = None) -> None:
@@ -70,18 +71,6 @@ class SingleDeviceSharding:
 
     @property
     def device_set(self) -> set[Device]:
-        return {self._device}
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return True
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        return True
-
-    @property
-    def addressable_devices(self) -> set[Device]:
         return {self._device}
 
     def __eq__(self, other: object) -> bool:

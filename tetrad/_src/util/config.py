@@ -612,12 +612,12 @@ class scoped:
         self.name = name
         self._default = default
 
-    def __call__(self, value: Any = ...) -> Any:
-        if value is ...:
-            value = self._default
-        if value is ...:
+    def __call__(self, new_val: Any = ...) -> Any:
+        if new_val is ...:
+            new_val = self._default
+        if new_val is ...:
             raise TypeError(f"a value for {self.name} is missing")
-        return config.scope(self.name, value)
+        return config.scope(self.name, new_val)
 
     @property
     def value(self) -> Any:
@@ -637,16 +637,25 @@ class _KeyReuse(scoped):
 
     __slots__ = ()
 
-    def __call__(self, value: Any = True) -> Any:
-        flag = config.scope(self.name, value)
+    def __call__(self, new_val: Any = True) -> Any:
+        flag = config.scope(self.name, new_val)
         return Blocks(
-            flag, config.scope("tetrad_key_check", "error" if value else "off")
+            flag, config.scope("tetrad_key_check", "error" if new_val else "off")
         )
+
+
+class _DisableJit(scoped):
+    """As JAX's, whose argument has another name."""
+
+    __slots__ = ()
+
+    def __call__(self, disable: bool = True) -> Any:
+        return config.scope(self.name, disable)
 
 
 enable_x64: Final = scoped("jax_enable_x64", True)
 bounds: Final = scoped("tetrad_bounds")
-disable_jit: Final = scoped("jax_disable_jit", True)
+disable_jit: Final = _DisableJit("jax_disable_jit", True)
 default_device: Final = scoped("jax_default_device")
 default_matmul_precision: Final = scoped("jax_default_matmul_precision")
 default_prng_impl: Final = scoped("jax_default_prng_impl")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import aval_of
+from tetrad._src.core.sharding import is_whole
 from tetrad._src.numpy import convert
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.axes import shape_argument
@@ -103,7 +104,7 @@ def scalar(x: Any, dtype: Any, name: str, what: str) -> Any:
 
 def no_sharding(sharding: Any, name: str) -> None:
     """Refuses to draw an array that is spread over devices."""
-    if sharding is not None:
+    if not is_whole(sharding):
         raise NotImplementedError(
             f"jax.random.{name}: out_sharding is not available; draw on one device and"
             " move the result with jax.device_put(x, sharding)"

@@ -1,0 +1,1 @@
+"""Programs that use libraries written for JAX; `record.py` runs one of them."""
