@@ -15,6 +15,7 @@ from tetrad import core as core
 from tetrad import custom_batching as custom_batching
 from tetrad import custom_derivatives as custom_derivatives
 from tetrad import debug as debug
+from tetrad import distributed as distributed
 from tetrad import dlpack as dlpack
 from tetrad import dtypes as dtypes
 from tetrad import errors as errors
@@ -23,6 +24,7 @@ from tetrad import extend as extend
 from tetrad import flatten_util as flatten_util
 from tetrad import interpreters as interpreters
 from tetrad import lax as lax
+from tetrad import monitoring as monitoring
 from tetrad import nn as nn
 from tetrad import numpy as numpy
 from tetrad import ops as ops
@@ -43,11 +45,15 @@ from tetrad._src.api.devices import device_get as device_get
 from tetrad._src.api.devices import device_put as device_put
 from tetrad._src.api.devices import devices as devices
 from tetrad._src.api.devices import effects_barrier as effects_barrier
+from tetrad._src.api.devices import host_count as host_count
+from tetrad._src.api.devices import host_id as host_id
+from tetrad._src.api.devices import host_ids as host_ids
 from tetrad._src.api.devices import live_arrays as live_arrays
 from tetrad._src.api.devices import local_device_count as local_device_count
 from tetrad._src.api.devices import local_devices as local_devices
 from tetrad._src.api.devices import process_count as process_count
 from tetrad._src.api.devices import process_index as process_index
+from tetrad._src.api.devices import process_indices as process_indices
 from tetrad._src.api.devices import register_pjrt_plugin as register_pjrt_plugin
 from tetrad._src.api.devices import set_cpu_devices as set_cpu_devices
 from tetrad._src.api.environment import (
@@ -58,9 +64,21 @@ from tetrad._src.api.inspect import eval_shape as eval_shape
 from tetrad._src.api.inspect import make_jaxpr as make_jaxpr
 from tetrad._src.api.inspect import typeof as typeof
 from tetrad._src.api.jit import jit as jit
+from tetrad._src.api.named_axes import pmap as pmap
+from tetrad._src.api.named_axes import shard_map as shard_map
+from tetrad._src.api.named_axes import smap as smap
 from tetrad._src.api.names import named_call as named_call
 from tetrad._src.api.names import named_scope as named_scope
-from tetrad._src.api.parallel import pmap as pmap
+from tetrad._src.api.placing import (
+    make_array_from_callback as make_array_from_callback,
+)
+from tetrad._src.api.placing import (
+    make_array_from_process_local_data as make_array_from_process_local_data,
+)
+from tetrad._src.api.placing import (
+    make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+)
+from tetrad._src.api.placing import reshard as reshard
 from tetrad._src.api.run import install_as_jax as install_as_jax
 from tetrad._src.api.threads import num_threads as num_threads
 from tetrad._src.api.threads import set_num_threads as set_num_threads
@@ -88,13 +106,15 @@ from tetrad._src.api.transforms import remat as remat
 from tetrad._src.api.transforms import value_and_grad as value_and_grad
 from tetrad._src.api.transforms import vjp as vjp
 from tetrad._src.api.transforms import vmap as vmap
-from tetrad._src.lib.callbacks import pure_callback as pure_callback
-from tetrad._src.core.sharding import NamedSharding as NamedSharding
+from tetrad._src.core.mesh import NamedSharding as NamedSharding
+from tetrad._src.core.mesh import set_mesh as set_mesh
 from tetrad._src.core.sharding import PartitionSpec as P
+from tetrad._src.lib.callbacks import pure_callback as pure_callback
 from tetrad._src.runtime.array import Array as Array
 from tetrad._src.runtime.array import Shard as Shard
 from tetrad._src.runtime.device import Device as Device
 from tetrad._src.see.timeit import timeit as timeit
+from tetrad._src.runtime.mesh import make_mesh as make_mesh
 from tetrad._src.util.config import check_tracer_leaks as check_tracer_leaks
 from tetrad._src.util.config import checking_leaks as checking_leaks
 from tetrad._src.util.config import config as config
@@ -148,11 +168,13 @@ for _module in (
     custom_batching,
     custom_derivatives,
     debug,
+    distributed,
     dlpack,
     experimental,
     flatten_util,
     lax,
     lax.linalg,
+    monitoring,
     nn,
     nn.initializers,
     numpy,
@@ -160,6 +182,7 @@ for _module in (
     numpy.linalg,
     ops,
     random,
+    sharding,
     tree,
     tree_util,
 ):

@@ -42,11 +42,8 @@ INSTEAD = {
     "jax.experimental.sparse": "dense arrays; `tetrad.ops.segment_sum` and"
     " `x.at[i].add(v)` sum over indices, `scipy.sparse.linalg` takes functions",
     "jax.experimental.pallas": "plain array code: kernels are made by fusing it",
-    "jax.experimental.multihost_utils": "one process computes here",
     "jax.experimental.colocated_python": "`tetrad.experimental.io_callback`",
     "jax.experimental.hijax": "`tetrad.extend.core.Primitive` or `custom_vjp`",
-    "jax.experimental.layout": "nothing: every array is dense and row-major",
-    "jax.distributed": "one process computes here",
     "jax.export": "`jit(f).lower(...)` for looking; nothing yet for keeping",
     "jax.ffi": "`tetrad.pure_callback` calls Python",
     "jax.interpreters.mlir": "`mlir.lower_fun`; there is no builder of MLIR",
@@ -78,6 +75,8 @@ MISSING = object()
 def look_up(name: str) -> Any:
     """The object that is called `jax.<...>` in JAX, here; MISSING if there is none."""
     parts = name.split(".")[1:]
+    if parts[0] == "_src":  # private names of JAX are answered apart
+        parts[0] = "_jax_src"
     for end in range(len(parts), -1, -1):
         path = ".".join(["tetrad", *parts[:end]])
         try:

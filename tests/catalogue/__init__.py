@@ -41,6 +41,7 @@ EXEMPT: dict[str, str] = {
     "dce_sink": "gives nothing: test_contexts.py",
     "broadcast_shapes": "no operation; see test_shapes_that_broadcast",
     "dtype": "about dtypes",
+    "with_sharding_constraint": "takes shardings: test_sharding.py",
     **dict.fromkeys(
         [
             "conv",

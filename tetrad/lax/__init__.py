@@ -7,6 +7,9 @@ scalar.
 from tetrad.lax import linalg as linalg
 
 # Control flow
+from tetrad._src.api.placing import (
+    with_sharding_constraint as with_sharding_constraint,
+)
 from tetrad._src.api.platforms import platform_dependent as platform_dependent
 from tetrad._src.control.cond import cond as cond
 from tetrad._src.control.cond import switch as switch

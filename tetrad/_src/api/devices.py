@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.api import plugins
+from tetrad._src.api.formats import Format
 from tetrad._src.core.bind import Tracer, Value, aval_of
-from tetrad._src.core.sharding import Sharding, only_device
+from tetrad._src.core.mesh import named_in_force
+from tetrad._src.core.sharding import PartitionSpec, Sharding
 from tetrad._src.runtime import array as array_module
 from tetrad._src.runtime import device as registry
 from tetrad._src.runtime import host, lazy
@@ -63,6 +65,18 @@ def process_count(backend: str | None = None) -> int:
     return 1
 
 
+host_id = process_index
+host_count = process_count
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes: 0 alone."""
+    return [0]
+
+
+host_ids = process_indices
+
+
 def default_backend() -> str:
     """The platform that arrays go to when nobody says otherwise."""
     return registry.default_platform()
@@ -108,22 +122,43 @@ def device_put(
             array_module.mark_deleted(leaf, "donated to jax.device_put")
         return moved
 
-    if isinstance(device, (list, tuple, dict)):
+    if not _is_place(device):
         leaves, treedef = tree.flatten(x)
         devices = tree.broadcast_prefix(
             device, x, lambda d: d is None, prefix_name="device", full_name="x"
         )
+        for leaf, where in zip(leaves, devices):
+            _check_rank(leaf, where)
         places = [_placement(d) for d in devices]
         return treedef.unflatten([move(v, p) for v, p in zip(leaves, places)])
     place = _placement(device)
+    if isinstance(device, (Sharding, PartitionSpec)):
+        tree.map(lambda leaf: _check_rank(leaf, device), x)
     return tree.map(lambda leaf: move(leaf, place), x)
+
+
+def _is_place(device: Any) -> bool:
+    """Whether it is one place, and no pytree of places."""
+    kind = type(device)
+    return device is None or kind is Format or not tree.is_tree_node(kind)
+
+
+def _check_rank(leaf: Any, where: Any) -> None:
+    if isinstance(where, PartitionSpec):
+        where = named_in_force(where, "jax.device_put")
+    if isinstance(where, Sharding):
+        where.check_rank(np.ndim(leaf), "jax.device_put")
 
 
 def _placement(device: Any) -> Placement | None:
     if device is None:
         return None
+    if isinstance(device, Format):
+        device = device.checked("jax.device_put")
+    if isinstance(device, PartitionSpec):
+        device = named_in_force(device, "jax.device_put")
     if isinstance(device, Sharding):
-        device = only_device(device)
+        return device.placement  # type: ignore[no-any-return]
     if isinstance(device, str):
         device = registry.devices(device)[0]
     if not isinstance(device, Device):

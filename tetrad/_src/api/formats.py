@@ -9,19 +9,46 @@ from tetrad._src.runtime.device import SingleDeviceSharding
 
 
 class Layout(NamedTuple):
-    """The order of axes in memory, the slowest first."""
+    """The order of axes in memory, the slowest first.
+
+    >>> from tetrad.experimental.layout import Layout
+    >>> Layout((0, 1))
+    Layout(major_to_minor=(0, 1))
+    """
 
     major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None = None
 
     def __repr__(self) -> str:
-        return f"Layout(major_to_minor={self.major_to_minor})"
+        tiles = f", tiling={self.tiling}" if self.tiling else ""
+        return f"Layout(major_to_minor={self.major_to_minor}{tiles})"
 
 
 class Format(NamedTuple):
-    """A layout, and the devices that hold the array."""
+    """A layout, and the devices that hold the array.
 
-    layout: Layout | None
-    sharding: Any
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> from tetrad.experimental.layout import Format, Layout
+    >>> where = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    >>> jax.device_put(jnp.ones(2), Format(Layout((0,)), where)).shape
+    (2,)
+    """
+
+    layout: Layout | None = None
+    sharding: Any = None
+
+    def checked(self, what: str) -> Any:
+        """The sharding; NotImplementedError for a layout that arrays do not have."""
+        layout = self.layout
+        if layout is not None:
+            order = tuple(layout.major_to_minor)
+            if order != tuple(range(len(order))) or layout.tiling:
+                raise NotImplementedError(
+                    f"{what}: {layout}, but every array is dense and row-major. Give a"
+                    " sharding in place of the Format, and transpose where axes should"
+                    " change places"
+                )
+        return self.sharding
 
     def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"

@@ -27,6 +27,7 @@ from tetrad._src.api.operands import (
     unusable_message,
     usable,
 )
+from tetrad._src.api.placing import Shardings
 from tetrad._src.api.stages import Function, Lowered, Traced
 from tetrad._src.api.tracing import Call, Entry, TracedFunction
 from tetrad._src.api.tracing import on_compile as on_compile
@@ -244,6 +245,37 @@ class JitFunction(TracedFunction):
         return len(self._traces.entries)
 
 
+class PlacedFunction(JitFunction):
+    """A function under `jit` that says how its arguments and results are laid out."""
+
+    _arguments: Shardings | None = None
+    _results: Shardings | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if self._arguments is not None:
+                args = self._laid_out(args, kwargs)
+            result = super().__call__(*args, **kwargs)
+            return result if self._results is None else self._results.place(result)
+        except BaseException as error:
+            frames.trim_traceback(error)
+            raise
+
+    def _laid_out(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        assert self._arguments is not None
+        if kwargs:
+            raise ValueError(
+                "jit: pjit does not support kwargs when in_shardings is specified; give"
+                f" {', '.join(kwargs)} by position"
+            )
+        static = self._rules.static_places(args)
+        dynamic = tuple([a for i, a in enumerate(args) if i not in static])
+        placed = iter(self._arguments.place(dynamic))
+        return tuple([a if i in static else next(placed) for i, a in enumerate(args)])
+
+
 def _check_available(**options: Any) -> None:
     for option, value in options.items():
         if value is not None:
@@ -307,6 +339,10 @@ def jit(
       inline: whether a surrounding jaxpr contains the equations instead of a call.
       max_compiles: how often the function may be traced. One more is an error that
         lists what changed each time.
+      in_shardings: how arguments are laid out over devices: a sharding of one device, a
+        `PartitionSpec` over the mesh in force, or a tuple with one entry an argument,
+        whose entries may be pytrees of these. None stands for "as they are".
+      out_shardings: the same for the result.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> double = jax.jit(lambda x: 2 * x)
@@ -314,8 +350,6 @@ def jit(
     [2.0, 4.0]
     """
     _check_available(
-        in_shardings=in_shardings,
-        out_shardings=out_shardings,
         device=device,
         backend=backend,
         abstracted_axes=abstracted_axes,
@@ -323,6 +357,11 @@ def jit(
     )
 
     check_limit(max_compiles)
+    arguments = results = None
+    if in_shardings is not None:
+        arguments = Shardings("in_shardings", in_shardings)
+    if out_shardings is not None:
+        results = Shardings("out_shardings", out_shardings)
 
     def decorate(function: Fun) -> JitFunction:
         _check_function(function)
@@ -334,6 +373,12 @@ def jit(
             donate_argnums,
             donate_argnames,
         )
-        return JitFunction(function, rules, inline, keep_unused, max_compiles)
+        options = (inline, keep_unused, max_compiles)
+        if arguments is None and results is None:
+            return JitFunction(function, rules, *options)
+        placed = PlacedFunction(function, rules, *options)
+        placed._arguments = arguments
+        placed._results = results
+        return placed
 
     return decorate if fun is None else decorate(fun)

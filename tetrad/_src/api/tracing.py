@@ -29,7 +29,7 @@ from tetrad._src.core.bind import Tracer, Value, at, aval_of, base_trace
 from tetrad._src.core.jaxpr import Jaxpr, Why
 from tetrad._src.core.stage import stage
 from tetrad._src.transforms.vmap import named_axes
-from tetrad._src.util import frames, log, tree
+from tetrad._src.util import frames, log, monitoring, tree
 from tetrad._src.util.config import COMPILED, config
 from tetrad._src.util.memo import Cache
 
@@ -83,6 +83,12 @@ class TracedFunction:
             seconds = time.perf_counter() - started
             if self.hooked:
                 entry.explain(name_of(self._fun), reason)
+            if monitoring.durations.all:
+                monitoring.record_event_duration_secs(
+                    "/jax/core/compile/jaxpr_trace_duration",
+                    seconds,
+                    fun_name=name_of(self._fun),
+                )
             log.progress(
                 "Finished tracing %s for %s in %.6f sec",
                 name_of(self._fun),

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.sharding import NamedSharding, whole
+from tetrad._src.core.mesh import NamedSharding, whole
 from tetrad._src.util import dtypes
 
 DType = Any  # np.dtype, or a KeyDtype

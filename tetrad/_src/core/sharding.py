@@ -1,24 +1,119 @@
-"""How arrays are laid out over devices, as programs describe it: meshes and specs.
+"""How an array is laid out over devices: `Sharding`, and the words it is made of.
 
-A `Mesh` is an array of devices whose axes have names; an `AbstractMesh` has the names
-and extents without the devices. A `PartitionSpec` says which axes of the mesh each axis
-of an array is cut along, a `NamedSharding` is both together. These are descriptions. An
-array itself is whole, on one device, so what places arrays asks `only_device` and
-refuses a sharding over several.
+In: devices, and the index map that a kind of sharding states. Out: which device holds
+which part of an array of a given shape. Shardings over many devices can be made, compared
+and asked; an array itself lies on one device, so `placement` refuses what needs more.
+
+Read `Sharding`, then `PartitionSpec`; `mesh.py` has meshes and the sharding over one.
 """
 
 from __future__ import annotations
 
 import enum
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
+Index = tuple[slice, ...]
+Shape = tuple[int, ...]
+
+
+def several_devices(what: str, count: int) -> NotImplementedError:
+    """The error for what would spread an array over devices."""
+    return NotImplementedError(
+        f"{what} spreads an array over {count} devices, and an array lies on one device"
+        " here. Make the mesh of one device, as in"
+        " jax.make_mesh((1,), ('x',), devices=jax.devices()[:1]); lanes of a named axis"
+        " run on one device with jax.vmap(f, axis_name=...)"
+    )
+
+
+class Sharding:
+    """Where the parts of an array lie.
+
+    A subclass gives its devices in order, and the part of an array on each of them.
+    """
+
+    @property
+    def _devices(self) -> tuple[Any, ...]:
+        raise NotImplementedError("a subclass of Sharding says which devices it has")
+
+    def devices_indices_map(self, global_shape: Shape) -> dict[Any, Index]:
+        """Which part of an array of a shape each device holds."""
+        raise NotImplementedError("a subclass of Sharding says which part lies where")
+
+    def shard_shape(self, global_shape: Shape) -> Shape:
+        """The shape of one part of an array of the shape `global_shape`."""
+        raise NotImplementedError("a subclass of Sharding says how large its parts are")
+
+    @property
+    def memory_kind(self) -> str | None:
+        return "device"
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """The same sharding with the parts in another kind of memory of the devices."""
+        raise NotImplementedError(
+            "a subclass of Sharding says which kinds of memory it has"
+        )
+
+    @property
+    def device_set(self) -> set[Any]:
+        """The devices that hold parts."""
+        return set(self._devices)
+
+    @property
+    def addressable_devices(self) -> set[Any]:
+        """The devices of this process that hold parts: all of them."""
+        return self.device_set
+
+    @property
+    def num_devices(self) -> int:
+        return len(self._devices)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds the whole array."""
+        raise NotImplementedError("a subclass of Sharding says what it replicates")
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return True
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        return True
+
+    def addressable_devices_indices_map(self, global_shape: Shape) -> dict[Any, Index]:
+        """Which part of an array of a shape each device of this process holds."""
+        return self.devices_indices_map(global_shape)
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether both put the same parts of arrays of rank `ndim` on the same devices."""
+        if self._devices != other._devices or self.memory_kind != other.memory_kind:
+            return False
+        if len(self._devices) == 1:
+            return True
+        # An extent that every number of parts divides tells them apart.
+        shape = (len(self._devices),) * ndim
+        return self.devices_indices_map(shape) == other.devices_indices_map(shape)
+
+    def for_rank(self, ndim: int) -> Sharding:
+        """The sharding of an array of rank `ndim` that came from one with this."""
+        return self
+
+    def check_rank(self, ndim: int, what: str) -> None:
+        """ValueError if arrays of rank `ndim` cannot be laid out like this."""
+
+    @property
+    def placement(self) -> Any:
+        """The placement of arrays with this sharding, which must have one device."""
+        devices = self._devices
+        if len(devices) != 1:
+            raise several_devices(f"the sharding {self}", len(devices))
+        return devices[0].placed(self)
 
 
 class AxisType(enum.Enum):
-    """Who decides how arrays are cut along an axis of a mesh."""
+    """Who decides how arrays are laid out along an axis of a mesh."""
 
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -28,353 +123,163 @@ class AxisType(enum.Enum):
         return self.name
 
 
-class PartitionSpec:
-    """The axes of a mesh along which each axis of an array is cut.
+class _Unconstrained:
+    """The entry of a specification that leaves an axis to the compiler."""
 
-    An entry is the name of an axis, a tuple of names, or None for an axis that is whole.
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "UNCONSTRAINED"
+
+
+UNCONSTRAINED = _Unconstrained()
+
+
+def _entry(part: Any) -> Any:
+    """One entry in its plain form: a name, a tuple of several, or None."""
+    if isinstance(part, (tuple, list)):
+        names = tuple(part)
+        return None if not names else names[0] if len(names) == 1 else names
+    return part
+
+
+class PartitionSpec:
+    """Over which axes of a mesh each axis of an array is split.
+
+    An entry is the name of an axis of the mesh, a tuple of such names, or None for an axis
+    that is not split; axes beyond the last entry are not split. `jax.P` is a short name.
+
+    Args:
+      *partitions: the entries, one for each axis of the array.
+      unreduced: axes of the mesh along which parts are terms of a sum.
+      reduced: axes of the mesh along which gradients are terms of a sum.
 
     >>> import tetrad as jax
-    >>> spec = jax.P("rows", None)
-    >>> spec, spec[0], len(spec)
-    (P('rows', None), 'rows', 2)
+    >>> spec = jax.P("x", None, ("y", "z"))
+    >>> spec[2], len(spec)
+    (('y', 'z'), 3)
     """
 
-    __slots__ = ("partitions",)
+    UNCONSTRAINED = UNCONSTRAINED
 
-    def __init__(self, *partitions: Any) -> None:
-        for entry in partitions:
-            names = entry if isinstance(entry, tuple) else (entry,)
-            if not all(name is None or isinstance(name, str) for name in names):
-                raise TypeError(
-                    "PartitionSpec takes for each axis of the array a name of the mesh,"
-                    f" a tuple of names or None, got {entry!r}"
-                )
-        self.partitions = partitions
+    __slots__ = ("_partitions", "unreduced", "reduced")
+    __match_args__ = ("_partitions",)
 
-    def __getitem__(self, i: Any) -> Any:
-        return self.partitions[i]
+    def __init__(
+        self,
+        *partitions: Any,
+        unreduced: Any = frozenset(),
+        reduced: Any = frozenset(),
+    ) -> None:
+        self._partitions = tuple([_entry(part) for part in partitions])
+        self.unreduced = _names("unreduced", unreduced)
+        self.reduced = _names("reduced", reduced)
+        both = self.unreduced & self.reduced
+        if both:
+            raise ValueError(
+                f"PartitionSpec: {', '.join(sorted(both))} cannot be in unreduced and in"
+                " reduced"
+            )
+        split = set(names_of(self._partitions))
+        both = frozenset(split) & (self.unreduced | self.reduced)
+        if both:
+            raise ValueError(
+                f"PartitionSpec: an axis of the array is split over"
+                f" {', '.join(sorted(both))}, so this cannot be unreduced or reduced"
+            )
+
+    @property
+    def partitions(self) -> tuple[Any, ...]:
+        """The entries."""
+        return self._partitions
+
+    def update(self, **changes: Any) -> PartitionSpec:
+        """The same with some of partitions, unreduced, reduced changed."""
+        partitions = changes.pop("partitions", self._partitions)
+        options = {"unreduced": self.unreduced, "reduced": self.reduced, **changes}
+        return PartitionSpec(*partitions, **options)
+
+    def index(self, value: Any) -> int:
+        """The place of the first entry equal to `value`."""
+        return self._partitions.index(_entry(value))
+
+    def count(self, value: Any) -> int:
+        """How many entries are equal to `value`."""
+        return self._partitions.count(_entry(value))
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._partitions[at]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._partitions)
 
     def __len__(self) -> int:
-        return len(self.partitions)
+        return len(self._partitions)
 
-    def __iter__(self) -> Any:
-        return iter(self.partitions)
-
-    def __eq__(self, other: object) -> bool:
+    def __add__(self, other: Any) -> PartitionSpec:
         if isinstance(other, PartitionSpec):
-            return self.partitions == other.partitions
-        return isinstance(other, tuple) and self.partitions == other
-
-    def __hash__(self) -> int:
-        return hash(self.partitions)
-
-    def __add__(self, other: Iterable[Any]) -> PartitionSpec:
-        return PartitionSpec(*self.partitions, *other)
-
-    def __repr__(self) -> str:
-        return f"P{self.partitions!r}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PartitionSpec, self.partitions
-
-
-class _Axes:
-    """What concrete and abstract meshes have in common: names, extents and types."""
-
-    axis_sizes: tuple[int, ...]
-    axis_names: tuple[str, ...]
-    axis_types: tuple[AxisType, ...]
-
-    def _name_axes(self, sizes: Any, names: Any, types: Any) -> None:
-        self.axis_sizes = tuple(map(int, sizes))
-        self.axis_names = (names,) if isinstance(names, str) else tuple(names)
-        if len(self.axis_names) != len(self.axis_sizes):
-            raise ValueError(
-                f"{type(self).__name__} needs one name for each of its"
-                f" {len(self.axis_sizes)} axes, got {self.axis_names}"
+            return PartitionSpec(
+                *self,
+                *other,
+                unreduced=self.unreduced | other.unreduced,
+                reduced=self.reduced | other.reduced,
             )
-        if len(set(self.axis_names)) != len(self.axis_names):
-            raise ValueError(
-                f"{type(self).__name__}: the names of axes must differ, got {names}"
-            )
-        if types is None:
-            types = (AxisType.Auto,) * len(self.axis_sizes)
-        self.axis_types = tuple(types)
-        if len(self.axis_types) != len(self.axis_sizes):
-            raise ValueError(
-                f"{type(self).__name__} needs one axis type for each axis, got {types}"
-            )
+        if isinstance(other, tuple):
+            return self.update(partitions=(*self, *other))
+        return NotImplemented
 
-    @property
-    def shape(self) -> dict[str, int]:
-        return dict(zip(self.axis_names, self.axis_sizes))
-
-    @property
-    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
-        return tuple(zip(self.axis_names, self.axis_sizes))
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.axis_sizes)
-
-    @property
-    def empty(self) -> bool:
-        return not self.axis_names
-
-    def _all(self, kind: AxisType) -> bool:
-        return bool(self.axis_types) and all(t is kind for t in self.axis_types)
-
-    @property
-    def are_all_axes_auto(self) -> bool:
-        return self._all(AxisType.Auto)
-
-    @property
-    def are_all_axes_explicit(self) -> bool:
-        return self._all(AxisType.Explicit)
-
-    @property
-    def are_all_axes_manual(self) -> bool:
-        return self._all(AxisType.Manual)
-
-    def _axes_text(self) -> str:
-        axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
-        return f"{axes or '()'}, axis_types={self.axis_types}"
-
-
-class AbstractMesh(_Axes):
-    """The names and extents of the axes of a mesh, without devices.
-
-    >>> import tetrad as jax
-    >>> jax.sharding.AbstractMesh((2, 4), ("x", "y"))
-    AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))
-    """
-
-    def __init__(
-        self,
-        axis_sizes: Iterable[int],
-        axis_names: str | Iterable[str],
-        axis_types: Iterable[AxisType] | None = None,
-    ) -> None:
-        self._name_axes(axis_sizes, axis_names, axis_types)
-
-    @property
-    def abstract_mesh(self) -> AbstractMesh:
-        return self
-
-    def _key(self) -> tuple[Any, ...]:
-        return self.axis_sizes, self.axis_names, self.axis_types
+    def __radd__(self, other: Any) -> PartitionSpec:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return self.update(partitions=(*other, *self))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbstractMesh) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
-        return f"AbstractMesh({self._axes_text()})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return AbstractMesh, self._key()
-
-
-class Mesh(_Axes):
-    """An array of devices whose axes have names.
-
-    >>> import tetrad as jax
-    >>> mesh = jax.sharding.Mesh(jax.devices()[:1], ("x",))
-    >>> mesh.shape, mesh.size
-    ({'x': 1}, 1)
-    """
-
-    devices: np.ndarray
-
-    def __init__(
-        self,
-        devices: Any,
-        axis_names: str | Sequence[str],
-        axis_types: Iterable[AxisType] | None = None,
-    ) -> None:
-        if not isinstance(devices, np.ndarray):
-            devices = np.array(devices, dtype=object)
-        self.devices = devices.copy()
-        self.devices.flags.writeable = False
-        self._name_axes(devices.shape, axis_names, axis_types)
-
-    @property
-    def abstract_mesh(self) -> AbstractMesh:
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
-
-    @property
-    def device_ids(self) -> np.ndarray:
-        ids = [device.id for device in self.devices.flat]
-        return np.array(ids, dtype=int).reshape(self.devices.shape)
-
-    def _key(self) -> tuple[Any, ...]:
-        placed = tuple(self.devices.flat)
-        return placed, self.axis_sizes, self.axis_names, self.axis_types
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mesh) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
-        return f"Mesh({self._axes_text()})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)
-
-
-class Sharding:
-    """How an array is laid out over devices."""
-
-    memory_kind: str | None = None
-
-    @property
-    def device_set(self) -> set[Any]:
-        raise NotImplementedError(f"{type(self).__name__} names no devices")
-
-    @property
-    def num_devices(self) -> int:
-        return len(self.device_set)
-
-    @property
-    def addressable_devices(self) -> set[Any]:
-        return self.device_set
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        return True
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return True
-
-    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the part of an array that one device holds."""
-        return tuple(global_shape)
-
-
-class NamedSharding(Sharding):
-    """A mesh, and how the axes of an array are cut along its axes.
-
-    >>> import tetrad as jax
-    >>> mesh = jax.sharding.AbstractMesh((2,), ("x",))
-    >>> jax.NamedSharding(mesh, jax.P("x")).shard_shape((8, 3))
-    (4, 3)
-    """
-
-    def __init__(
-        self,
-        mesh: Mesh | AbstractMesh,
-        spec: PartitionSpec,
-        *,
-        memory_kind: str | None = None,
-    ) -> None:
-        if not isinstance(mesh, (Mesh, AbstractMesh)):
-            raise TypeError(
-                "NamedSharding takes a jax.sharding.Mesh or AbstractMesh, got"
-                f" {mesh!r} of type {type(mesh).__name__}"
-            )
-        if not isinstance(spec, PartitionSpec):
-            raise TypeError(
-                "NamedSharding takes a jax.sharding.PartitionSpec such as jax.P('x'),"
-                f" got {spec!r} of type {type(spec).__name__}"
-            )
-        self.mesh = mesh
-        self.spec = spec
-        self.memory_kind = memory_kind
-        used = [name for names in self._names() for name in names]
-        for name in used:
-            if name not in mesh.axis_names:
-                raise ValueError(
-                    f"{spec} names the axis {name!r}, but the mesh has the axes"
-                    f" {mesh.axis_names}"
-                )
-            if used.count(name) > 1:
-                raise ValueError(f"{spec} uses the axis {name!r} of the mesh twice")
-
-    def _names(self) -> list[tuple[str, ...]]:
-        """The axes of the mesh for each axis of the array."""
-        entries = [e if isinstance(e, tuple) else (e,) for e in self.spec]
-        return [tuple(n for n in entry if n is not None) for entry in entries]
-
-    @property
-    def device_set(self) -> set[Any]:
-        if isinstance(self.mesh, AbstractMesh):
-            raise ValueError(f"{self!r} has an abstract mesh, which has no devices")
-        return set(self.mesh.devices.flat)
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        extents = self.mesh.shape
-        return all(extents[n] == 1 for names in self._names() for n in names)
-
-    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        names = self._names()
-        if len(names) > len(global_shape):
-            raise ValueError(
-                f"{self.spec} describes {len(names)} axes, but the shape is"
-                f" {tuple(global_shape)}"
-            )
-        extents = self.mesh.shape
-        shape = list(global_shape)
-        for i, along in enumerate(names):
-            parts = math.prod(extents[n] for n in along)
-            if shape[i] % parts:
-                raise ValueError(
-                    f"axis {i} of shape {tuple(global_shape)} does not divide into"
-                    f" {parts} equal parts, as {self.spec} asks"
-                )
-            shape[i] //= parts
-        return tuple(shape)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, NamedSharding):
+        if not isinstance(other, PartitionSpec):
             return False
-        mine = self.mesh, self.spec, self.memory_kind
-        return mine == (other.mesh, other.spec, other.memory_kind)
+        return self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self.mesh, self.spec, self.memory_kind))
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._partitions, self.unreduced, self.reduced
 
     def __repr__(self) -> str:
-        kind = f", memory_kind={self.memory_kind}" if self.memory_kind else ""
-        return f"NamedSharding(mesh={self.mesh!r}, spec={self.spec!r}{kind})"
+        parts = [repr(part) for part in self._partitions]
+        alone = len(parts) == 1
+        for word in ("unreduced", "reduced"):
+            names = ", ".join([repr(name) for name in sorted(getattr(self, word))])
+            if names:
+                parts.append(f"{word}={{{names}}}")
+        if alone and len(parts) == 1:
+            return f"P({parts[0]},)"
+        return f"P({', '.join(parts)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._partitions, self.unreduced, self.reduced)
 
 
-NO_MESH = AbstractMesh((), ())
+def _restore(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
-def get_abstract_mesh() -> AbstractMesh:
-    """The mesh under which the program runs; it has no axes, as arrays are whole.
-
-    >>> import tetrad as jax
-    >>> jax.sharding.get_abstract_mesh().empty
-    True
-    """
-    return NO_MESH
-
-
-def whole(ndim: int) -> NamedSharding:
-    """The sharding of the type of an array: no axis is cut."""
-    return NamedSharding(NO_MESH, PartitionSpec(*(None,) * ndim))
-
-
-def is_whole(sharding: Any) -> bool:
-    """Whether `sharding` asks for nothing but an array in one piece."""
-    if not isinstance(sharding, NamedSharding):
-        return sharding is None
-    return sharding.mesh.size == 1
-
-
-def only_device(sharding: Sharding) -> Any:
-    """The device of a sharding over one; NotImplementedError for more."""
-    devices = sharding.device_set
-    if len(devices) != 1:
-        raise NotImplementedError(
-            f"an array lies whole on one device, but {sharding!r} spreads it over"
-            f" {len(devices)}; put it on one of them: jax.device_put(x, jax.devices()[0])"
+def _names(word: str, names: Any) -> frozenset[Any]:
+    if not isinstance(names, (set, frozenset)):
+        raise TypeError(
+            f"PartitionSpec: {word} must be a set of names of axes, as in"
+            f" {word}={{'x'}}, got {names!r} of type {type(names).__name__}"
         )
-    return next(iter(devices))
+    if None in names:
+        raise ValueError(f"PartitionSpec: {word} cannot contain None")
+    return frozenset(names)
+
+
+def names_of(partitions: Iterable[Any]) -> list[Any]:
+    """The names of axes of a mesh in a specification, in order."""
+    found: list[Any] = []
+    for part in partitions:
+        if part is None or part is UNCONSTRAINED:
+            continue
+        found += part if isinstance(part, tuple) else [part]
+    return found

@@ -15,6 +15,7 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value
+from tetrad._src.core.sharding import Sharding
 from tetrad._src.runtime.device import Device, Placement, SingleDeviceSharding
 from tetrad._src.util import dtypes, errors, frames, source
 from tetrad._src.util.frames import format_where
@@ -91,8 +92,13 @@ class Array(Value, metaclass=ArrayType):
         return {self.placement.device}
 
     @property
-    def sharding(self) -> SingleDeviceSharding:
-        return SingleDeviceSharding(self.placement.device)
+    def sharding(self) -> Sharding:
+        """The devices that hold the array, in the words in which it was placed."""
+        place = self.placement
+        named = place.sharding
+        if named is None:
+            return SingleDeviceSharding(place.device)
+        return named.for_rank(self.aval.ndim)
 
     @property
     def committed(self) -> bool:
@@ -327,7 +333,8 @@ class DeletedPlacement(Placement):
 
 
 def mark_deleted(x: Array, why: str) -> None:
-    placement = DeletedPlacement(x.placement.device, x.placement.is_committed)
+    before = x.placement
+    placement = DeletedPlacement(before.device, before.is_committed, before.sharding)
     x.placement = placement
     x.buffer = Deleted(why)
     x.args = ()

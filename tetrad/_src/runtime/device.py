@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrad._src.core.sharding import Sharding
+from tetrad._src.core.sharding import Index, Shape, Sharding
 from tetrad._src.runtime.ledger import Ledger
 from tetrad._src.util.config import config
 from tetrad._src.util.locks import make_rlock
@@ -30,6 +30,17 @@ class Device:
         self.ledger = Ledger()
         self.free = Placement(self, committed=False)
         self.committed = Placement(self, committed=True)
+        self._placements: dict[Sharding, Placement] = {}
+
+    def placed(self, sharding: Sharding) -> Placement:
+        """The placement of arrays that the user put here under a sharding of one device."""
+        if isinstance(sharding, SingleDeviceSharding):
+            return self.committed
+        found = self._placements.get(sharding)
+        if found is None:
+            made = Placement(self, committed=True, sharding=sharding)
+            found = self._placements.setdefault(sharding, made)
+        return found
 
     @property
     def client(self) -> Any:
@@ -53,13 +64,16 @@ class Device:
 
 
 class Placement:
-    """A device, and whether the user chose it."""
+    """A device, and whether the user chose it; the sharding by which he named it, if any."""
 
-    __slots__ = ("device", "is_committed")
+    __slots__ = ("device", "is_committed", "sharding")
 
-    def __init__(self, device: Device, committed: bool) -> None:
+    def __init__(
+        self, device: Device, committed: bool, sharding: Sharding | None = None
+    ) -> None:
         self.device = device
         self.is_committed = committed
+        self.sharding = sharding
 
 
 class SingleDeviceSharding(Sharding):
@@ -67,20 +81,54 @@ class SingleDeviceSharding(Sharding):
 
     def __init__(self, device: Device, *, memory_kind: str | None = None) -> None:
         self._device = device
-        self.memory_kind = memory_kind or "device"
+        self._memory_kind = memory_kind
 
     @property
-    def device_set(self) -> set[Device]:
-        return {self._device}
+    def memory_kind(self) -> str | None:
+        return self._memory_kind or "device"
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        """The same sharding in another kind of memory of the device."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    @property
+    def _devices(self) -> tuple[Device, ...]:
+        return (self._device,)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
+        """Which part of an array each device holds: the one has all of it."""
+        return {self._device: (slice(None),) * len(global_shape)}
+
+    def shard_shape(self, global_shape: Shape) -> Shape:
+        """The shape of the part of an array: the shape of the array."""
+        return tuple(global_shape)
+
+    def check_compatible_aval(self, shape: Shape) -> None:
+        """Arrays of any shape can lie on one device."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding) and other._device is self._device
+        return (
+            isinstance(other, SingleDeviceSharding)
+            and other._device is self._device
+            and other.memory_kind == self.memory_kind
+        )
 
     def __hash__(self) -> int:
-        return hash(self._device)
+        return hash((self._device, self.memory_kind))
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sharding, (self._device, self._memory_kind)
+
+
+def _sharding(device: Device, kind: str | None) -> SingleDeviceSharding:
+    return SingleDeviceSharding(device, memory_kind=kind)
 
 
 # --------------------------------------------------------------------------- registry

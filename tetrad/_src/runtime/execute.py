@@ -17,7 +17,7 @@ from typing import Any
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, Why
 from tetrad._src.runtime import counts
 from tetrad._src.runtime.array import Array, Deleted, deleted
-from tetrad._src.util import log
+from tetrad._src.util import log, monitoring
 from tetrad._src.util.frames import format_where, line_of, source_line
 from tetrad._src.util.memo import Cache, register_cache
 
@@ -329,6 +329,12 @@ def note(where: Any, jaxpr: Jaxpr, seconds: float, executable: Any) -> None:
         compile_count, where, equations(jaxpr), seconds, kernels, reason_for(jaxpr)
     )
     compile_log.append(record)
+    if monitoring.durations.all:
+        monitoring.record_event_duration_secs(
+            "/jax/core/compile/backend_compile_duration",
+            seconds,
+            fun_name=jaxpr.name or "",
+        )
     log.progress(
         "Finished compilation of %s operations for %s in %.6f sec",
         record.equations,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import aval_of
-from tetrad._src.core.sharding import is_whole
+from tetrad._src.core.mesh import is_whole
 from tetrad._src.numpy import convert
 from tetrad._src.numpy import shape as shape_functions
 from tetrad._src.numpy.axes import shape_argument
