@@ -28,6 +28,7 @@ from tetrad import monitoring as monitoring
 from tetrad import nn as nn
 from tetrad import numpy as numpy
 from tetrad import ops as ops
+from tetrad import profiler as profiler
 from tetrad import random as random
 from tetrad import see as see
 from tetrad import sharding as sharding
@@ -113,6 +114,7 @@ from tetrad._src.lib.callbacks import pure_callback as pure_callback
 from tetrad._src.runtime.array import Array as Array
 from tetrad._src.runtime.array import Shard as Shard
 from tetrad._src.runtime.device import Device as Device
+from tetrad._src.see.program import estimate_memory as estimate_memory
 from tetrad._src.see.timeit import timeit as timeit
 from tetrad._src.runtime.mesh import make_mesh as make_mesh
 from tetrad._src.util.config import check_tracer_leaks as check_tracer_leaks
@@ -181,6 +183,7 @@ for _module in (
     numpy.fft,
     numpy.linalg,
     ops,
+    profiler,
     random,
     sharding,
     tree,

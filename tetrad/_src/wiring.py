@@ -4,6 +4,7 @@
 2. How the language tower makes arrays, and the methods of arrays and tracers.
 3. Who is told how random keys were made, and of indices out of range.
 4. The platforms. No backend is imported before one of its devices is needed.
+5. What the command line can report.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tetrad._src.ops import keys
 from tetrad._src.runtime import device, lazy, nonfinite
 from tetrad._src.runtime.array import Array
 from tetrad._src.runtime.entry import Origins
+from tetrad._src.see import command
 from tetrad._src.transforms import tracer_methods
 from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import Config, config, cpu_device_count
@@ -60,6 +62,7 @@ def install() -> None:
     tracer_methods.install()
     device.register_platform("cpu", _cpu, first=False)
     plugins.install()
+    command.install()
 
 
 def _array_text(x: Any) -> str:

@@ -72,6 +72,12 @@ class MemoryStats(NamedTuple):
     alias_size_in_bytes: int
     temp_size_in_bytes: int
     generated_code_size_in_bytes: int
+    # Nothing of a program is kept in the memory of the host beside that of the device.
+    host_argument_size_in_bytes: int = 0
+    host_output_size_in_bytes: int = 0
+    host_alias_size_in_bytes: int = 0
+    host_temp_size_in_bytes: int = 0
+    host_generated_code_size_in_bytes: int = 0
 
     @property
     def peak_memory_in_bytes(self) -> int:
@@ -83,7 +89,8 @@ class MemoryStats(NamedTuple):
         )
 
     def __repr__(self) -> str:
-        parts = [f"{name}={value}" for name, value in self._asdict().items()]
+        fields = self._asdict().items()
+        parts = [f"{n}={value}" for n, value in fields if not n.startswith("host_")]
         return (
             f"MemoryStats({', '.join(parts)},"
             f" peak_memory_in_bytes={self.peak_memory_in_bytes})"

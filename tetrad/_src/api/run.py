@@ -3,7 +3,8 @@
 `install_as_jax()` puts a finder in front of Python's own. It answers for `jax` and
 `jax.anything` with the module of tetrad of the same path, and for what tetrad lacks
 with an ImportError that says so. `main` installs it and runs a script, a module or a
-command like Python itself would.
+command like Python itself would. What else it may do around the program stands in
+`options`: the reports that can be looked at enter themselves there.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import importlib.machinery
 import importlib.util
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 FOLLOWED_VERSION = "0.10.2"  # the JAX release whose behaviour we follow
 OURS = "tetrad"
@@ -24,11 +26,30 @@ THEIRS = "jax"
 PRIVATE = "jax._src"  # names that libraries import although they are private
 
 USAGE = """\
-usage: python -m tetrad script.py [arguments…]
-       python -m tetrad -m module [arguments…]
-       python -m tetrad -c "program" [arguments…]
+usage: python -m tetrad [options] script.py [arguments…]
+       python -m tetrad [options] -m module [arguments…]
+       python -m tetrad [options] -c "program" [arguments…]
 
 Runs a Python program in which `import jax` means tetrad."""
+
+
+class Option(NamedTuple):
+    """Something that is done around a program, if the command line asks for it."""
+
+    argument: str  # what its argument is called in the usage; empty if it has none
+    words: str  # what it does
+    around: Callable[[str], AbstractContextManager[Any]]  # ValueError: a bad argument
+
+
+options: dict[str, Option] = {}
+
+
+def usage() -> str:
+    """The help of the command line."""
+    rows = [(f"{name} {o.argument}".strip(), o.words) for name, o in options.items()]
+    width = max([len(name) for name, _ in rows], default=0)
+    told = [f"  {name.ljust(width)}  {words}" for name, words in rows]
+    return "\n".join([USAGE, "", "options:", *told] if told else [USAGE])
 
 
 class JaxFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -95,25 +116,63 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Runs a script, `-m module` or `-c program` with jax meaning tetrad."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        print(usage())
         sys.exit(0 if arguments else 2)
     install_as_jax()
+    with ExitStack() as around:
+        for option, argument in _taken(arguments):
+            try:
+                around.enter_context(option.around(argument))
+            except ValueError as problem:
+                _refuse(str(problem))
+        # The names live until the reports around are written.
+        names = _run(arguments)
+        around.close()
+        del names
+
+
+def _taken(arguments: list[str]) -> list[tuple[Option, str]]:
+    """The options at the beginning, with their arguments; takes them off."""
+    found = []
+    while arguments and arguments[0].startswith("-"):
+        name, equals, argument = arguments[0].partition("=")
+        if name in ("-m", "-c"):
+            break
+        option = options.get(name)
+        if option is None:
+            _refuse(f"there is no option {name}")
+        del arguments[0]
+        if not option.argument and equals:
+            _refuse(f"{name} takes no argument")
+        if option.argument and not equals:
+            if not arguments:
+                _refuse(f"{name} needs an argument, {option.argument}")
+            argument = arguments.pop(0)
+        found.append((option, argument))
+    if not arguments:
+        _refuse("there is no program to run")
+    return found
+
+
+def _refuse(problem: str) -> NoReturn:
+    print(f"{problem}\n\n{usage()}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _run(arguments: Sequence[str]) -> dict[str, Any]:
+    """Runs what the command line names; gives the names that it defined."""
     first = arguments[0]
-    if first in ("-m", "-c"):
-        if len(arguments) < 2:
-            print(f"{first} needs an argument\n\n{USAGE}", file=sys.stderr)
-            sys.exit(2)
-        target, rest = arguments[1], arguments[2:]
-    else:
-        target, rest = first, arguments[1:]
+    if first not in ("-m", "-c"):
+        sys.argv = list(arguments)
+        return runpy.run_path(first, run_name="__main__")
+    if len(arguments) < 2:
+        _refuse(f"{first} needs an argument")
+    target, rest = arguments[1], arguments[2:]
+    sys.path.insert(0, "")
     if first == "-m":
         sys.argv = [target, *rest]
-        sys.path.insert(0, "")
-        runpy.run_module(target, run_name="__main__", alter_sys=True)
-    elif first == "-c":
-        sys.argv = ["-c", *rest]
-        sys.path.insert(0, "")
-        exec(compile(target, "<string>", "exec"), {"__name__": "__main__"})
-    else:
-        sys.argv = [target, *rest]
-        runpy.run_path(target, run_name="__main__")
+        return runpy.run_module(target, run_name="__main__", alter_sys=True)
+    sys.argv = ["-c", *rest]
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(target, "<string>", "exec"), names)
+    return names

@@ -138,6 +138,7 @@ _problems: dict[str, str] = {}
 _backends: dict[str, Any] = {}
 _aliases = {"cuda": "gpu", "rocm": "gpu"}
 _order: list[str] = []
+on_made: tuple[Callable[[Any], None], ...] = ()  # who is told of a new backend
 _lock = make_rlock()
 
 
@@ -182,6 +183,8 @@ def backend(platform: str | None = None) -> Any:
             raise RuntimeError(missing_platform(name))
         made = factory()
         _backends[name] = made
+        for tell in on_made:
+            tell(made)
         if name not in _order:
             _order.append(name)
         return made
@@ -232,6 +235,25 @@ def _first_placement() -> Placement:
 
 def devices(platform: str | None = None) -> list[Device]:
     return list(backend(platform).devices())
+
+
+def tell_of_backends(listener: Callable[[Any], None]) -> Callable[[], None]:
+    """Calls `listener` with each backend that exists, and with each that will be made.
+
+    Returns a function that ends it.
+    """
+    global on_made
+    with _lock:
+        on_made = (*on_made, listener)
+        for made in made_backends():
+            listener(made)
+
+    def end() -> None:
+        global on_made
+        with _lock:
+            on_made = tuple([x for x in on_made if x is not listener])
+
+    return end
 
 
 def made_backends() -> Sequence[Any]:

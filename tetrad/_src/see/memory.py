@@ -102,7 +102,7 @@ class DeviceMemory:
         if self.history is not None:
             words += (
                 f"; in this block {signed(self.delta)},"
-                f" {human(self.allocated)} allocated in {self.allocations} pieces"
+                f" {human(self.allocated)} allocated in {self.allocations} piece{'s' * (self.allocations != 1)}"
             )
         return "\n".join([words, *_table(self.by_line)])
 
@@ -123,7 +123,7 @@ class Memory:
         self._look()
 
     def _look(self) -> None:
-        _submit_pending()
+        flush.submit_quietly()
         self._devices = [
             DeviceMemory(device, self._histories.get(device))
             for backend in registry.made_backends()
@@ -131,16 +131,18 @@ class Memory:
         ]
 
     def __enter__(self) -> Memory:
-        registry.backend()
-        _submit_pending()
-        for backend in registry.made_backends():
-            for device in backend.devices():
-                history = self._histories[device] = History(device.ledger)
-                history.start()
-                self._stack.callback(history.stop)
+        flush.submit_quietly()
+        self._stack.callback(registry.tell_of_backends(self._record))
         self._stack.enter_context(events.copies.heard_by(self._copy))
         self._open = True
         return self
+
+    def _record(self, backend: Any) -> None:
+        """The devices of a backend are looked at from now on."""
+        for device in backend.devices():
+            history = self._histories[device] = History(device.ledger)
+            history.start()
+            self._stack.callback(history.stop)
 
     def __exit__(self, *exc: object) -> None:
         self._look()
@@ -305,15 +307,6 @@ class Memory:
                 f" {FORMATS[2]}; give the file a name that ends so"
             )
         path.write_text(text, encoding="utf-8")
-
-
-def _submit_pending() -> None:
-    """Recorded work is submitted, so that it counts; nothing waits for it.
-
-    What cannot be computed raises where it is used, not here.
-    """
-    with contextlib.suppress(Exception):
-        flush.flush_all()
 
 
 # --------------------------------------------------------------------- the table by line

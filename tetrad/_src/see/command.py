@@ -1,0 +1,59 @@
+"""Reports of the command line: `python -m tetrad --memory --report out.html script.py`.
+
+They look at the whole run of a program and speak when it ends, also if it ends with an
+exception. Text goes to the standard error, where it does not mix with what the program
+prints.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tetrad._src.api.run import Option, options
+from tetrad._src.see.memory import FORMATS, memory
+
+
+@contextmanager
+def _memory(argument: str) -> Iterator[None]:
+    """Prints the table of memory by source line at the end."""
+    report = memory()
+    try:
+        with report:
+            yield
+    finally:
+        sys.stdout.flush()
+        print(f"\nmemory by source line\n{report}", file=sys.stderr)
+
+
+@contextmanager
+def _report(argument: str) -> Iterator[None]:
+    """Saves the report of memory at the end."""
+    path = Path(argument)
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(
+            f"--report {argument}: the name of the file must end in {FORMATS[0]},"
+            f" {FORMATS[1]} or {FORMATS[2]}"
+        )
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"--report {argument}: there is no folder {path.parent}")
+    path = path.absolute()  # programs may change the directory
+    report = memory()
+    try:
+        with report:
+            yield
+    finally:
+        report.save(path)
+        print(f"saved {path}", file=sys.stderr)
+
+
+def install() -> None:
+    """Adds the reports to the options of the command line."""
+    options["--memory"] = Option(
+        "", "print memory by source line at the end (on standard error)", _memory
+    )
+    options["--report"] = Option(
+        "FILE", "save memory over time as .html, .svg or .json at the end", _report
+    )
