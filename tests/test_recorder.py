@@ -314,3 +314,15 @@ def test_interrupting_a_long_computation():
     )
     done = run_script(code)
     assert done.stdout.strip() in ("fine", "too fast"), done.stdout + done.stderr
+
+
+def test_a_long_function_is_recorded_as_one_operation():
+    table, x = jnp.arange(1000.0), jnp.linspace(-1.0, 1001.0, 50)
+    for _ in range(2):  # it is planned from now on
+        jnp.searchsorted(table, x).block_until_ready()
+    nodes = lazy._threads.tape.nodes
+    before = len(nodes)
+    found = jnp.searchsorted(table, x)
+    recorded = len(nodes) - before
+    assert recorded == 1
+    np.testing.assert_array_equal(found, np.searchsorted(table, x))

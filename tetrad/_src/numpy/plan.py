@@ -3,7 +3,8 @@
 `jnp.mean(x, axis=0)` checks and decides much before it calls two operations. All that
 depends on the aval of `x` and the other arguments alone, so it is found once: a `Plan`
 is the list of operations with their operands, and running it costs little more than the
-operations themselves. A call is planned when it is made for the second time.
+operations themselves. A call is planned when it is made for the second time. Eager code
+records a long plan as one call.
 
 `planned` is the decorator; `Planner` is for functions that make their own keys.
 """
@@ -14,6 +15,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+from tetrad._src.control.call import ClosedCall
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.jaxpr import Jaxpr, Literal, last_uses
 from tetrad._src.core.stage import stage
@@ -25,6 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SEEN = "seen once"
 NEVER = "holds arrays of its own"
+LONG = 6  # operations from which one call is cheaper to record
 
 
 class Unplanned(dict[Any, Any]):
@@ -41,10 +44,11 @@ UNPLANNED = Unplanned()
 class Plan:
     """Operations on numbered values: the arguments, then literals, then results."""
 
-    __slots__ = ("chain", "literals", "steps", "outs", "single")
+    __slots__ = ("chain", "literals", "steps", "outs", "single", "whole")
 
     def __init__(self, jaxpr: Jaxpr, single: bool) -> None:
         self.single = single
+        self.whole = ClosedCall(jaxpr) if len(jaxpr.eqns) >= LONG else None
         self.chain = _chain(jaxpr)
         number: dict[Any, int] = {var: i for i, var in enumerate(jaxpr.ins)}
         atoms = [a for e in jaxpr.eqns for a in e.ins] + list(jaxpr.outs)
@@ -67,7 +71,11 @@ class Plan:
         ]
 
     def run(self, args: Sequence[Any]) -> Any:
-        process = STATE.trace.process
+        trace = STATE.trace
+        process = trace.process
+        if self.whole is not None and trace.eager:
+            made = process(self.whole, args)
+            return made[0] if self.single else made
         if self.chain is not None:
             x = args[0]
             for op in self.chain:

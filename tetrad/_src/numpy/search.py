@@ -15,6 +15,7 @@ from tetrad._src.numpy.create import linspace
 from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.logic import as_bool
+from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, promote_dtypes, promote_floats, to
 from tetrad._src.util import dtypes, errors
 
@@ -125,6 +126,7 @@ def _before(x: Any, y: Any) -> Any:
     return lax.bitwise_or(less, lax.bitwise_and(lax.ne(y, y), lax.eq(x, x)))
 
 
+@planned(2)
 def searchsorted(
     a: Any,
     v: Any,
@@ -191,6 +193,7 @@ def _by_halving(table: Value, x: Value, side: str) -> Any:
     return low
 
 
+@planned(2)
 def digitize(
     x: Any, bins: Any, right: bool = False, *, method: str | None = None
 ) -> Value:
@@ -249,6 +252,7 @@ def isin(
     return lax.bitwise_not(found) if invert else found
 
 
+@planned(3)
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Value:

@@ -557,7 +557,10 @@ def iinfo(dtype: Any) -> Any:
     found = as_dtype(dtype)
     if kind(found) not in "iu":
         raise ValueError(f"iinfo is about integer types, got {found}; see finfo")
-    return ml_dtypes.iinfo(found)
+    return _iinfo(found)
+
+
+_iinfo = functools.cache(ml_dtypes.iinfo)  # asked for by eager operations
 
 
 def itemsize_bits(dtype: Any) -> int:
@@ -567,7 +570,7 @@ def itemsize_bits(dtype: Any) -> int:
         return 1
     letter = kind(found)
     if letter in "iu":
-        return int(ml_dtypes.iinfo(found).bits)
+        return int(_iinfo(found).bits)
     if letter == "f":
         return int(ml_dtypes.finfo(found).bits)
     return 8 * int(found.itemsize)
@@ -621,7 +624,7 @@ def check_narrowing(value: Any, target: Any, what: str = "the value") -> None:
     dtype = as_dtype(target)
     if kind(dtype) not in "iu":
         return
-    limits = ml_dtypes.iinfo(dtype)
+    limits = _iinfo(dtype)
     low, high = int(limits.min), int(limits.max)
     if type(value) is int or isinstance(value, int):
         if low <= value <= high:
@@ -644,7 +647,7 @@ def check_narrowing(value: Any, target: Any, what: str = "the value") -> None:
 
 def _contains(dtype: np.dtype[Any], other: np.dtype[Any]) -> bool:
     """Whether every value of one integer type is one of another."""
-    outer, inner = ml_dtypes.iinfo(dtype), ml_dtypes.iinfo(other)
+    outer, inner = _iinfo(dtype), _iinfo(other)
     return bool(outer.min <= inner.min and inner.max <= outer.max)
 
 

@@ -1,0 +1,1 @@
+"""Generated comparisons with JAX: `python -m comparisons --help` (from tools/)."""
