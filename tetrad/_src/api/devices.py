@@ -18,7 +18,7 @@ from tetrad._src.runtime import device as registry
 from tetrad._src.runtime import host, lazy
 from tetrad._src.runtime.array import Array, Deleted
 from tetrad._src.runtime.device import Device, Placement
-from tetrad._src.util import memo, tree
+from tetrad._src.util import dtypes, memo, tree
 from tetrad._src.util.config import config
 
 
@@ -175,6 +175,7 @@ def _put_leaf(leaf: Any, place: Placement | None) -> Array:
     aval = aval_of(leaf)
     if aval.dtype == np.dtype(object) or aval.kind == "V":
         raise TypeError(f"jax.device_put cannot place {leaf!r} ({type(leaf).__name__})")
+    dtypes.check_narrowing(leaf, aval.dtype, "jax.device_put: the value")
     return lazy.put(np.asarray(leaf, aval.dtype), aval, place)
 
 

@@ -331,14 +331,37 @@ def _from_number(x: Any, dtype: Any, name: str) -> Value:
     weak = dtype is None and kind is not bool
     if dtype is None:
         dtype = dtypes.python_scalar_dtype(kind, config.x64)
-    return device_array(_filled([x], dtype, name).reshape(()), weak)
+    return device_array(_filled([x], dtype, name, True).reshape(()), weak)
 
 
-def _filled(numbers: Any, dtype: Any, name: str) -> np.ndarray:
+def _check_floats(host: np.ndarray, dtype: Any, name: str) -> None:
+    """Refuses Python floats of which `dtype`, an integer type, has no whole part."""
+    if not np.isfinite(host).all():
+        wrong = host[~np.isfinite(host)][0]
+        raise ValueError(
+            f"{name}: {wrong} is no integer, so it has no value in {dtype.name}"
+        )
+    limits = dtypes.iinfo(dtype)
+    whole = np.trunc(host)
+    outside = (whole < float(limits.min)) | (whole >= float(limits.max) + 1)
+    if outside.any():
+        raise OverflowError(
+            f"{name}: the number {host[outside][0]} does not fit {dtype.name}"
+            f" ({limits.min} to {limits.max}): give a wider dtype, or keep it a float"
+        )
+
+
+def _filled(
+    numbers: Any, dtype: Any, name: str, scalar: bool = False
+) -> np.ndarray:
     """A host array of Python numbers in `dtype`; refuses integers that do not fit."""
     kind = dtypes.kind(dtype)
     host = np.asarray(numbers)
-    dtypes.check_narrowing(host, dtype, f"{name}: the Python integer")
+    dtypes.check_narrowing(
+        host[0] if scalar else host, dtype, f"{name}: the Python integer"
+    )
+    if host.dtype.kind == "f" and kind in "iu":
+        _check_floats(host, dtype, name)
     if host.dtype.kind == "O":
         host = np.asarray(numbers, {"f": float, "c": complex}.get(kind, dtype))
     if host.dtype.kind == "c" and kind != "c":

@@ -13,7 +13,7 @@ from tetrad._src.numpy.axes import axes_argument, axis_argument
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import broadcast, call
-from tetrad._src.util import errors
+from tetrad._src.util import dtypes, errors
 
 
 def _flattened(arr: Any, axis: int | None, name: str) -> tuple[Any, int]:
@@ -165,11 +165,18 @@ def fill_diagonal(
         raise ValueError(f"{name}: needs two axes, or equal extents, got {describe(x)}")
     n = min(x.shape)
     line = lax.iota(np.int32, n)
-    v = lax.convert_element_type(value(val, name, "val"), x.dtype)
+    v = _in_dtype_of(x, val, name, "val")
     if v.ndim:
         v = lax.reshape(v, (v.size,))
         v = v[np.arange(n) % v.shape[0]]
     return AtIndex(x, (line,) * x.ndim).set(v)
+
+
+def _in_dtype_of(x: Value, v: Any, name: str, argument: str) -> Any:
+    """The values of an argument as an array in the dtype of `x`."""
+    if type(v) is int:
+        dtypes.check_narrowing(v, x.dtype, f"{name}: the Python integer")
+    return lax.convert_element_type(value(v, name, argument), x.dtype)
 
 
 def put(
@@ -190,7 +197,7 @@ def put(
         )
     x, places = value(a, name, "a"), value(ind, name, "ind")
     places = lax.reshape(places, (places.size,))
-    new = value(v, name, "v")
+    new = _in_dtype_of(x, v, name, "v")
     new = lax.reshape(new, (new.size,))
     if not places.size or not new.size:
         return x
@@ -205,7 +212,7 @@ def put(
     new = new[np.arange(places.size) % new.shape[0]]
     flat = lax.reshape(x, (x.size,))
     changed = AtIndex(flat, places).set(
-        lax.convert_element_type(new, x.dtype), mode=None if mode is None else "drop"
+        new, mode=None if mode is None else "drop"
     )
     return lax.reshape(changed, x.shape)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,42 @@ FALSE = "Array(False, dtype=bool, weak_type=True)"
 # ----------------------------------------------------------------------------- comparisons
 
 
-class Ordering(Binary):
+class Comparison(Binary):
+    """A comparison. A Python integer that no element of the other side can equal is larger
+    or smaller than all of them; nothing is converted.
+    """
+
+    def anew(self, x: Any, y: Any, name: str) -> Any:
+        try:
+            return super().anew(x, y, name)
+        except OverflowError:
+            result = self._beyond(x, y)
+            if result is None:
+                raise
+            return result
+
+    def _beyond(self, x: Any, y: Any) -> Any:
+        for number, array, sign in ((y, x, 1), (x, y, -1)):
+            if type(number) is not int or not isinstance(array, Value):
+                continue
+            if array.aval.kind in "iub":
+                order = sign if number > 0 else -sign  # of the right side to the left
+                known = getattr(operator, _PYTHON_NAMES[self.__name__])(0, order)
+                return lax.full(array.shape, known)
+        return None
+
+
+_PYTHON_NAMES = {
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+}
+
+
+class Ordering(Comparison):
     """A comparison of sizes; complex numbers compare by real, then imaginary part."""
 
     def __init__(self, name: str, op: Any, equal: bool, *args: Any) -> None:
@@ -46,7 +82,7 @@ class Ordering(Binary):
         return super().anew(xs[0] if xs[0] is not x else x, y, name)
 
 
-class Equality(Binary):
+class Equality(Comparison):
     """Equal or not; random keys are equal if the words behind them are."""
 
     def anew(self, x: Any, y: Any, name: str) -> Any:

@@ -12,6 +12,7 @@ from tetrad._src.numpy import functional, lax, order, reduce
 from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.numpy.convert import operand, value
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.util import dtypes
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Value:
@@ -119,6 +120,9 @@ def _filler(fill: Any, x: Any) -> Any:
     fill = operand(fill, "jnp.pad", "constant_values")
     if isinstance(fill, Value):
         return lax.convert_element_type(fill, x.dtype)
+    if type(fill) is int:
+        what = "jnp.pad: of constant_values, the Python integer"
+        dtypes.check_narrowing(fill, x.dtype, what)
     return np.asarray(fill).astype(x.dtype)[()]
 
 

@@ -323,6 +323,9 @@ nextafter = _two(
 )
 
 
+_FARTHEST = 1 << 14
+
+
 def ldexp(x1: Any, x2: Any, /) -> Any:
     """x1 · 2^x2 for integers x2; the arguments broadcast.
 
@@ -337,6 +340,8 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
             f"jnp.ldexp: x2 must hold integers, got {aval_of(x2).long_name()}"
         )
     (x,) = promote_inexact("jnp.ldexp", x1)
+    if type(x2) is int:  # more than this changes nothing
+        x2 = max(-_FARTHEST, min(x2, _FARTHEST))
     y = to(operand(x2, "jnp.ldexp"), aval_of(x).dtype, False, "jnp.ldexp")
     x, y = promote("jnp.ldexp", x, y)
     # In three steps, so that no factor overflows where the result does not.

@@ -361,7 +361,11 @@ def operator(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
                 plan = tables[config.x64].get((x.aval, kind))
                 if plan is not None:
                     op, cast = plan
-                    return STATE.trace.process(op, (x, y if cast is None else cast(y)))
+                    try:
+                        y = y if cast is None else cast(y)
+                    except OverflowError:  # a comparison knows what to do
+                        return slow(x, y, name)
+                    return STATE.trace.process(op, (x, y))
             else:
                 try:
                     op = pairs.get((x.aval, y.aval))
@@ -414,7 +418,11 @@ def reflected(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
                 plan = tables[config.x64].get((x.aval, kind))
                 if plan is not None:
                     op, cast = plan
-                    return STATE.trace.process(op, (y if cast is None else cast(y), x))
+                    try:
+                        y = y if cast is None else cast(y)
+                    except OverflowError:
+                        return slow(y, x, name)
+                    return STATE.trace.process(op, (y, x))
             return slow(y, x, name) if array_like(y) else unknown(y, x, name)
         except Exception as error:
             trim_traceback(error)

@@ -627,6 +627,8 @@ def _scalar(value: Operand, dtype: Any) -> Any:
     dtype = canonicalize_dtype(dtype)
     if isinstance(value, Value) or isinstance(dtype, dtypes.KeyDtype):
         return convert_element_type(value, dtype)
+    if type(value) is int:
+        dtypes.check_narrowing(value, dtype, "lax.full: the Python integer")
     return np.asarray(value).astype(dtype)[()]
 
 

@@ -43,6 +43,7 @@ from tetrad._src.util import dtypes, errors
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import expression_at, format_where, user_frame
 
+LONGEST = 60  # characters of the user's words in a message
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 
 BY_VALUE = (
@@ -203,12 +204,31 @@ def _operand(x: Any) -> Any:
         raise errors.UnexpectedTracerError(leak_message(x))
     if kind in _by_value:
         if kind in _WIDE and not INT_MIN <= x <= INT_MAX:
-            dtypes.check_narrowing(x, aval_of(x).dtype)
+            _check_fits(x, aval_of(x).dtype)
         return x
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         return next(t(x) for t in (bool, int, float) if isinstance(x, t))
     aval = aval_of(x)
-    return put(np.asarray(x, aval.dtype), aval)
+    return put(_narrowed(x, aval), aval)
+
+
+def _check_fits(x: Any, dtype: Any) -> None:
+    """OverflowError, with the user's expression, if integers would be cut."""
+    try:
+        dtypes.check_narrowing(x, dtype)
+    except OverflowError as error:
+        place = STATE.where or user_frame()
+        words = expression_at(*place) if place is not None else None
+        if not words or len(words) > LONGEST:
+            raise
+        raise OverflowError(f"{words}: {error}") from None
+
+
+def _narrowed(x: Any, aval: Aval) -> np.ndarray[Any, Any]:
+    """A host array in the width that arrays have now."""
+    if aval.kind in "iu" and getattr(x, "dtype", None) != aval.dtype:
+        _check_fits(x, aval.dtype)
+    return np.asarray(x, aval.dtype)
 
 
 def place_of(args: Sequence[Any]) -> Placement:
@@ -373,7 +393,7 @@ def _call_host(op: Op, args: Sequence[Any]) -> list[Array]:
     arrays = []
     for x, aval in zip(args, avals):
         if type(x) is not Array:
-            x = put(np.asarray(x, aval.dtype), aval, place)
+            x = put(_narrowed(x, aval), aval, place)
         arrays.append(x.block_until_ready())
     results = host.call(op, arrays)
     return [
@@ -428,7 +448,7 @@ def alias(x: Array, aval: Aval) -> Array:
 def operand_array(x: Any, aval: Aval) -> Array:
     """A value as an array of type `aval`, of which only weakness may differ from its."""
     if type(x) is not Array:
-        return put(np.asarray(x, aval.dtype), aval)
+        return put(_narrowed(x, aval), aval)
     return x if x.aval is aval else alias(x, aval)
 
 

@@ -633,8 +633,11 @@ def check_narrowing(value: Any, target: Any, what: str = "the value") -> None:
     array = np.asarray(value)
     if array.dtype.kind not in "iuO" or array.size == 0:
         return
-    if array.dtype.kind != "O" and _contains(dtype, array.dtype):
-        return
+    if array.dtype.kind != "O":
+        if _contains(dtype, array.dtype):
+            return
+        if low <= array.min() and array.max() <= high:
+            return
     outside = (array < low) | (array > high)
     if not outside.any():
         return
@@ -655,9 +658,22 @@ def _narrowing_message(
     what: str, shown: str, dtype: np.dtype[Any], low: int, high: int
 ) -> str:
     advice = f"convert it on purpose, for example with NumPy: x.astype('{dtype.name}')"
-    if dtype.itemsize == 4 and not config.x64:
-        advice = (
-            "switch 64-bit types on (config.update('jax_enable_x64', True)) or "
-            + advice
-        )
+    wide = _wide_enough(int(shown.partition(" ")[0]))
+    if wide is not None and wide.itemsize == 8 and not config.x64:
+        if kind(wide) == kind(dtype) or dtype.itemsize == 4:
+            advice = (
+                "switch 64-bit types on (config.update('jax_enable_x64', True)) or "
+                + advice
+            )
+    elif wide is not None:
+        advice = f"take a dtype that holds it, as {wide.name} does, or {advice}"
     return f"{what} {shown} does not fit {dtype.name} ({low} to {high}): {advice}"
+
+
+def _wide_enough(value: int) -> np.dtype[Any] | None:
+    """The narrowest of the usual integer types that holds a value."""
+    for name in ("int32", "uint32", "int64", "uint64"):
+        limits = np.iinfo(name)
+        if limits.min <= value <= limits.max:
+            return np.dtype(name)
+    return None
