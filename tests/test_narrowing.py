@@ -92,7 +92,9 @@ def test_the_advice_fits():
     with pytest.raises(OverflowError) as told:
         jnp.array(2**70)
     assert "x64" not in str(told.value)
-    with pytest.raises(OverflowError, match=r"jax\.jit\(lambda x: x\)\(HOST\): the value"):
+    with pytest.raises(
+        OverflowError, match=r"jax\.jit\(lambda x: x\)\(HOST\): the value"
+    ):
         jax.jit(lambda x: x)(HOST)
     with jax.enable_x64():
         assert int(jnp.array(BIG)) == BIG
@@ -121,9 +123,7 @@ def test_arrays_that_are_converted_by_name_are_cut_as_in_numpy():
     np.testing.assert_array_equal(jnp.array(wide, "uint8"), wide.astype("uint8"))
 
 
-COMPARISONS = [
-    getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")
-]
+COMPARISONS = [getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")]
 
 
 @pytest.mark.parametrize("compare", COMPARISONS, ids=lambda f: f.__name__)

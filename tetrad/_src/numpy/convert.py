@@ -351,9 +351,7 @@ def _check_floats(host: np.ndarray, dtype: Any, name: str) -> None:
         )
 
 
-def _filled(
-    numbers: Any, dtype: Any, name: str, scalar: bool = False
-) -> np.ndarray:
+def _filled(numbers: Any, dtype: Any, name: str, scalar: bool = False) -> np.ndarray:
     """A host array of Python numbers in `dtype`; refuses integers that do not fit."""
     kind = dtypes.kind(dtype)
     host = np.asarray(numbers)

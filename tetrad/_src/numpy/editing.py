@@ -211,9 +211,7 @@ def put(
         raise ValueError(f'{name}: mode must be None, "clip" or "wrap", got {mode!r}')
     new = new[np.arange(places.size) % new.shape[0]]
     flat = lax.reshape(x, (x.size,))
-    changed = AtIndex(flat, places).set(
-        new, mode=None if mode is None else "drop"
-    )
+    changed = AtIndex(flat, places).set(new, mode=None if mode is None else "drop")
     return lax.reshape(changed, x.shape)
 
 

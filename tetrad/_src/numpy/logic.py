@@ -44,11 +44,11 @@ class Comparison(Binary):
             return result
 
     def _beyond(self, x: Any, y: Any) -> Any:
-        for number, array, sign in ((y, x, 1), (x, y, -1)):
-            if type(number) is not int or not isinstance(array, Value):
+        for far, array, sign in ((y, x, 1), (x, y, -1)):
+            if type(far) is not int or not isinstance(array, Value):
                 continue
             if array.aval.kind in "iub":
-                order = sign if number > 0 else -sign  # of the right side to the left
+                order = sign if far > 0 else -sign  # of the right side to the left
                 known = getattr(operator, _PYTHON_NAMES[self.__name__])(0, order)
                 return lax.full(array.shape, known)
         return None

@@ -87,9 +87,12 @@ def convert_element_type(
         if type(operand) is int:
             what = "lax.convert_element_type: the Python integer"
             dtypes.check_narrowing(operand, new_dtype, what)
-        elif isinstance(operand, (np.ndarray, np.generic)) and operand.dtype.kind in "iu":
-            if dtypes.kind(new_dtype) in "iu":  # asked for by name, so it may be cut
-                operand = operand.astype(new_dtype)
+        elif (
+            isinstance(operand, (np.ndarray, np.generic))
+            and operand.dtype.kind in "iu"
+            and dtypes.kind(new_dtype) in "iu"
+        ):
+            operand = operand.astype(new_dtype)  # asked for by name, so it may be cut
     return ConvertElementType(new_dtype, weak_type)(operand)
 
 
