@@ -1,4 +1,4 @@
-"""One place to look: memory, compilations and every stage of a program."""
+"""One place to look: memory, time, compilations and every stage of a program."""
 
 from tetrad._src.see.compiles import Compile as Compile
 from tetrad._src.see.compiles import Compiles as Compiles
@@ -7,5 +7,7 @@ from tetrad._src.see.keys import Keys as Keys
 from tetrad._src.see.keys import keys_of_block as keys
 from tetrad._src.see.memory import Memory as Memory
 from tetrad._src.see.memory import memory as memory
+from tetrad._src.see.profile import Profile as Profile
+from tetrad._src.see.profile import profile as profile
 from tetrad._src.see.program import Program as Program
 from tetrad._src.see.program import program as program

@@ -21,9 +21,12 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.cpu import compile as compiler
 from tetrad._src.cpu import engine, host, memory
-from tetrad._src.cpu.native_pool import JOB, JOB_WORDS, Status
+from tetrad._src.cpu.native_pool import INSTRUCTION_WORDS, JOB, JOB_WORDS, Status
 from tetrad._src.cpu.pool import INLINE, native
 from tetrad._src.cpu.runs import Run, Runs
+from tetrad._src.cpu.timed import Times, origins_of, timed
+from tetrad._src.passes.origins import Origin
+from tetrad._src.runtime import events, waits
 from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime import host as calls
 from tetrad._src.runtime.device import Device
@@ -88,7 +91,10 @@ class Buffer:
     def wait(self) -> None:
         """Waits until the array is computed; others may still read it."""
         if self.made > native().done:
-            native().wait(self.made)
+            if events.waits.listeners:
+                waits.told(native().wait, self.made)
+            else:
+                native().wait(self.made)
         if self.runs.lost:
             self.runs.check(self.made)
 
@@ -136,16 +142,18 @@ class Image:
 
     __slots__ = (
         "header", "fix", "values", "args", "code", "address", "template",
-        "runner", "sizes", "loops", "extra",
+        "runner", "sizes", "loops", "extra", "times",
     )  # fmt: skip
 
-    def __init__(self, program: Any) -> None:
+    def __init__(self, program: Any, times: Times | None = None) -> None:
+        """With `times`, it notes there how long its launches take."""
         self.runner = native()
         self.sizes = [
             (a, a.nbytes, memory.size_class(a.nbytes)) for a in program.out_avals
         ]
         self.fix = np.ascontiguousarray(program.fix, np.int64)
-        self.code = np.ascontiguousarray(program.code, np.int64)
+        code = program.code if times is None else timed(program.code)
+        self.code = np.ascontiguousarray(code, np.int64)
         self.args = np.array(program.args, np.int64).reshape(-1)
         if not self.args.size:
             self.args = np.zeros(1, np.int64)
@@ -159,6 +167,8 @@ class Image:
         header[JOB["VALUES"]] = ctypes.addressof(self.values)
         header[JOB["ARGUMENTS"]] = self.args.ctypes.data
         header[JOB["CODE"]] = self.code.ctypes.data
+        header[JOB["TIMES"]] = 0 if times is None else times.address
+        self.times = times
         self.header = header.data
         self.address = header.ctypes.data
         self.extra = 8 * host.EXTRA if program.sites else 0  # words behind the flag
@@ -227,6 +237,11 @@ class CpuBackend:
         bury()
         return engine.forget() + memory.trim()
 
+    def origins(
+        self, program: Any, places: Sequence[Any]
+    ) -> tuple[dict[int, int], list[Origin]]:
+        return origins_of(program, places)
+
     # -- memory ------------------------------------------------------------------
 
     def allocate(
@@ -288,6 +303,9 @@ class CpuBackend:
     def wait(self, buffer: Buffer) -> None:
         buffer.wait()
 
+    def finish(self) -> None:
+        native().drain()
+
     # -- running -------------------------------------------------------------------
 
     def execute(
@@ -298,12 +316,17 @@ class CpuBackend:
         takeovers: Sequence[int | None],
         device: Device,
         lines: Sequence[Any],
+        timing: events.Timing | None = None,
     ) -> list[Buffer]:
         if not (lines or program.sites):  # nothing that anybody could see
             return []
         image = program.image
         if image is None:
             image = program.image = Image(program)
+        if timing is not None:
+            times = Times(image.code.size // INSTRUCTION_WORDS)
+            image = Image(program, times)
+            timing.spans = times.spans
         runner = image.runner
         runs = self._runs
         if runs.lost:
@@ -345,10 +368,14 @@ class CpuBackend:
             program.fields.pack_into(block, offset, *pointers, *scalars)
             keep = (block, image, program, buffers, outs, arena)
             flag = address + 8 * JOB_WORDS
-            calls.prepare(host.HostRun(address, flag, device, program.apart, keep).run)
+            made = host.HostRun(address, flag, device, program.apart, keep)
+            calls.prepare(made.run)
+            if timing is not None:
+                timing.here = False
+                timing.done = lambda: made.ended
             return outs
         if inline and work > INLINE:
-            return self._run_long(program, pointers, scalars, outs)
+            return self._run_long(image, program, pointers, scalars, outs)
         if inline:
             program.fields.pack_into(image.values, 0, *pointers, *scalars)
             image.header[_STATUS] = 0
@@ -366,17 +393,21 @@ class CpuBackend:
         line = lines[0] if lines else None
         run = Run(address, flag, reads, line, (block, image, program))
         self._submit(run, done, buffers, outs, arena)
+        if timing is not None:
+            timing.ticket, timing.here = run.ticket, False
+            timing.done = lambda: runner.done >= run.ticket
         return outs
 
     def _run_long(
         self,
+        image: Image,
         program: Any,
         pointers: Sequence[int],
         scalars: Sequence[Any],
         outs: list[Buffer],
     ) -> list[Buffer]:
         """Runs a long program on this thread, where there is to be no other one."""
-        block, address, offset = program.image.instance()
+        block, address, offset = image.instance()
         program.fields.pack_into(block, offset, *pointers, *scalars)
         execution.launched = True
         try:

@@ -208,7 +208,7 @@ class Program:
             return plan_text(plan)
         lowered = lower_steps(plan)
         if stage == "program":
-            memory = allocate(plan, _scratch(lowered), marked(self.jaxpr))
+            memory = allocate(plan, scratch(lowered), marked(self.jaxpr))
             return program_text(plan, memory)
         loops = []
         for launches, _ in lowered.values():
@@ -247,11 +247,11 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     """The program of `jaxpr`, whose inputs marked in `by_value` are scalars."""
     plan = fuse(simplify(jaxpr), by_value, COSTS)
     lowered = lower_steps(plan)
-    memory = allocate(plan, _scratch(lowered), marked(jaxpr))
+    memory = allocate(plan, scratch(lowered), marked(jaxpr))
     if CHECKED or config.jax_enable_checks:
         check_plan(plan)
         check_memory(plan, memory)
-    _settle_copies(plan, memory, lowered)
+    settle_copies(plan, memory, lowered)
     program = Program()
     program.jaxpr = jaxpr
     program.in_avals = jaxpr.in_avals
@@ -270,11 +270,12 @@ def lower_steps(plan: Plan) -> dict[Step, Launches]:
     return {step: lower_step(step, plan) for step in leaves(plan.steps)}
 
 
-def _scratch(lowered: dict[Step, Launches]) -> dict[Step, list[int]]:
+def scratch(lowered: dict[Step, Launches]) -> dict[Step, list[int]]:
+    """The scratch memory of the steps that need some."""
     return {step: scratch for step, (_, scratch) in lowered.items() if scratch}
 
 
-def _settle_copies(plan: Plan, memory: Memory, lowered: dict[Step, Launches]) -> None:
+def settle_copies(plan: Plan, memory: Memory, lowered: dict[Step, Launches]) -> None:
     """Drops copies of a buffer to itself; adds those at the end of turns and loops."""
     for step in lowered:
         if type(step) is not Copy:

@@ -24,13 +24,16 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.jaxpr import Jaxpr
+from tetrad._src.core.jaxpr import Eqn, Jaxpr
 from tetrad._src.core.text import jaxpr_text
 from tetrad._src.hlo import types
 from tetrad._src.hlo.donation import donations
 from tetrad._src.hlo.emit import emit
+from tetrad._src.passes.origins import Origin, whole
+from tetrad._src.runtime import events, waits
 from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime.device import Device
+from tetrad._src.runtime.events import Span, Timing
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import errors
 from tetrad._src.util.frames import format_where
@@ -64,7 +67,10 @@ class Buffer:
     def wait(self) -> None:
         """Returns when the value is there; raises what went wrong computing it."""
         if not self.settled:
-            self.backend.wait_for(self)
+            if events.waits.listeners:
+                waits.told(self.backend.wait_for, self)
+            else:
+                self.backend.wait_for(self)
 
     def ready(self) -> bool:
         return self.settled or self.backend.is_ready(self)
@@ -159,6 +165,7 @@ class PjrtBackend:
         for device in self._devices:
             device.ledger.reclaim = reclaim
         self._scalars: OrderedDict[Any, Buffer] = OrderedDict()
+        self._last: dict[int, weakref.ref[Buffer]] = {}  # what was submitted, by device
         self._scalars_lock = make_lock()
         self._programs: weakref.WeakSet[Program] = weakref.WeakSet()
         _open.add(self)
@@ -226,8 +233,10 @@ class PjrtBackend:
         takeovers: Sequence[int | None],
         device: Device,
         lines: Sequence[Any],
+        timing: Timing | None = None,
     ) -> list[Buffer]:
         self.check_open()
+        begin = time.perf_counter()
         ledger = device.ledger
         fresh = program.nbytes
         for j, donor in enumerate(takeovers):
@@ -252,10 +261,29 @@ class PjrtBackend:
         for donor in takeovers:
             if donor is not None:
                 buffers[donor].leave_ledger()
-        return [
+        outs = [
             self._noted(handle, aval, ledger, line)
             for handle, aval, line in zip(handles, program.out_avals, lines)
         ]
+        if outs:
+            self._last[device.id] = weakref.ref(outs[-1])
+        if timing is not None:  # the plugin tells when all of it is done, no more
+            for buffer in outs:
+                self.wait_for(buffer)
+            end = time.perf_counter()
+            timing.spans = lambda: [Span(0, 1, end - begin, begin, end)]
+        return outs
+
+    def origins(
+        self, program: Program, places: Sequence[Any]
+    ) -> tuple[dict[int, int], list[Origin]]:
+        jaxpr = program.jaxpr
+        if len(places) == len(jaxpr.eqns):
+            eqns = [Eqn(e.op, e.ins, e.outs, p) for e, p in zip(jaxpr.eqns, places)]
+            jaxpr = Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)
+        cost = program.cost()
+        nbytes, count = cost.get("bytes accessed", 0.0), cost.get("flops")
+        return {0: 0}, [whole(jaxpr, nbytes, count)]
 
     def _launch(
         self,
@@ -313,6 +341,12 @@ class PjrtBackend:
     def _noted(self, handle: int, aval: Aval, ledger: Ledger, line: Any) -> Buffer:
         ledger.note(handle, aval.nbytes, line, None, aval)
         return Buffer(self, handle, ledger, line)
+
+    def finish(self) -> None:
+        for last in list(self._last.values()):
+            buffer = last()
+            if buffer is not None:
+                self.wait_for(buffer)
 
     # -- transfers -----------------------------------------------------------------
 

@@ -68,11 +68,12 @@ def operations(jaxpr: Jaxpr, machine: Weigher) -> Cost:
     """The arithmetic of a jaxpr; bytes are left 0."""
     total = NOTHING
     for eqn in jaxpr.eqns:
-        total = total.plus(_operations(eqn, machine))
+        total = total.plus(equation(eqn, machine))
     return total
 
 
-def _operations(eqn: Eqn, machine: Weigher) -> Cost:
+def equation(eqn: Eqn, machine: Weigher) -> Cost:
+    """The arithmetic of one equation; bytes are left 0."""
     op = eqn.op
     ins = [atom.aval for atom in eqn.ins]
     if op.kind is Kind.CALL:
@@ -107,6 +108,12 @@ def _block(plan: Plan, steps: Sequence[Step]) -> Cost:
     for step in steps:
         total = total.plus(_step(plan, step))
     return total
+
+
+def step_bytes(plan: Plan, step: Step) -> float:
+    """Bytes that running a step once moves."""
+    found = _step(plan, step)
+    return found.read + found.written
 
 
 def _step(plan: Plan, step: Step) -> Cost:

@@ -6,7 +6,7 @@ which inputs are scalars passed by value. Out: a `Plan`.
 `graph` has said which values are stored. Here every stored value gets a kernel, in the
 order of equations: the first one over the same space, behind everything it reads, or a
 new one. Its expression is pulled into that kernel (`pull`). Jaxprs of control flow
-become blocks (`flow`). Read `_Placer.place`.
+become blocks (`flow`). Read `Placer.place`.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def fuse(jaxpr: Jaxpr, by_value: tuple[bool, ...], machine: Machine) -> Plan:
     """The plan of `jaxpr`."""
     plan = Plan(jaxpr.in_avals, by_value)
     inputs = input_nodes(jaxpr.in_avals, by_value)
-    placer = _Placer(Graph(jaxpr, inputs, machine), plan, machine)
+    placer = Placer(Graph(jaxpr, inputs, machine), plan, machine)
     plan.outs = placer.run([NEW] * len(jaxpr.outs))
     plan.steps = join(plan, drop_unread(plan, placer.steps))
     return plan
 
 
-class _Placer(FlowPlacer):
+class Placer(FlowPlacer):
     """Fills a block of a plan with steps."""
 
     def __init__(self, graph: Graph, plan: Plan, machine: Machine) -> None:
@@ -105,7 +105,7 @@ class _Placer(FlowPlacer):
         self, jaxpr: Jaxpr, inputs: Sequence[Node], targets: Sequence[int]
     ) -> tuple[list[Step], list[int]]:
         """The steps of a jaxpr inside of this one, and the values of its outputs."""
-        placer = _Placer(Graph(jaxpr, inputs, self.machine), self.plan, self.machine)
+        placer = Placer(Graph(jaxpr, inputs, self.machine), self.plan, self.machine)
         outs = placer.run(targets)
         return placer.steps, outs
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
+from tetrad._src.passes.origins import Origin
+from tetrad._src.runtime.events import Timing
 
 
 class Executable(Protocol):
@@ -62,11 +64,23 @@ class Backend(Protocol):
         takeovers: Sequence[int | None],
         device: Any,
         lines: Sequence[Any],
+        timing: Timing | None = None,
     ) -> list[Any]:
         """Runs on buffers, then scalars; gives one buffer an output.
 
         `takeovers[j]` is the input whose buffer output `j` becomes now, or None.
-        `lines[j]` is the user line that the ledger notes for output `j`.
+        `lines[j]` is the user line that the ledger notes for output `j`. If there is a
+        `timing`, the run is measured and its results go in there.
+        """
+        ...
+
+    def origins(
+        self, executable: Executable, places: Sequence[Any]
+    ) -> tuple[dict[int, int], list[Origin]]:
+        """What the parts are whose times are measured.
+
+        `places` are the lines of the operations in the executable. Gives for the number
+        of a `Span` which of the origins it belongs to.
         """
         ...
 
@@ -81,6 +95,10 @@ class Backend(Protocol):
         ...
 
     def wait(self, buffer: Any) -> None: ...
+
+    def finish(self) -> None:
+        """Waits for all that has been submitted."""
+        ...
 
     def forget(self) -> int:
         """Drops compiled code and free memory; returns the bytes."""

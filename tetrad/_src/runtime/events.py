@@ -62,6 +62,48 @@ class Run(NamedTuple):
     where: Any  # the last line that it serves
     submitted: float  # `time.perf_counter()` when it was submitted
     ticket: int  # its number on the stream of the device; 0 if it ran at once
+    places: tuple[Any, ...]  # the lines of the operations in it, in order
+    timing: Timing  # what the device measures
+
+
+class Span(NamedTuple):
+    """What one part of a program took in one run; times are of `time.perf_counter`."""
+
+    number: int  # of the part, see `Backend.origins`
+    turns: int  # how often it ran
+    seconds: float  # of all that
+    first: float  # when it began
+    last: float  # when it ended
+
+
+class Timing:
+    """What a device measures of one run: filled in by the backend that runs it."""
+
+    __slots__ = ("ticket", "here", "done", "spans")
+
+    def __init__(self) -> None:
+        self.ticket = 0
+        self.here = True  # whoever submitted it had it run before going on
+        self.done: Callable[[], bool] = _yes
+        self.spans: Callable[[], list[Span]] = _nothing  # once it is done
+
+
+def _yes() -> bool:
+    return True
+
+
+def _nothing() -> list[Span]:
+    return []
+
+
+class Annotation(NamedTuple):
+    """A stretch of the program that the user gave a name."""
+
+    name: str
+    begin: float  # `time.perf_counter()`
+    end: float
+    thread: int
+    details: dict[str, Any]
 
 
 class Event(Generic[T]):
@@ -94,3 +136,4 @@ transfers: Event[Transfer] = Event()
 waits: Event[Wait] = Event()
 copies: Event[Copy] = Event()
 runs: Event[Run] = Event()
+marks: Event[Annotation] = Event()

@@ -8,6 +8,7 @@ program runs. Programs are data for the backend; nothing here knows what a buffe
 
 from __future__ import annotations
 
+import functools
 import time
 import weakref
 from collections import deque
@@ -17,6 +18,7 @@ from typing import Any
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, Why
 from tetrad._src.runtime import counts
 from tetrad._src.runtime.array import Array, Deleted, deleted
+from tetrad._src.runtime.events import Run, Timing, runs
 from tetrad._src.util import log, monitoring
 from tetrad._src.util.frames import format_where, line_of, source_line
 from tetrad._src.util.memo import Cache, register_cache
@@ -35,7 +37,15 @@ launched = False  # set by backends when they begin to run a program: what it ha
 class Compiled:
     """A note of one compilation: its number, the last line it serves, its cost."""
 
-    __slots__ = ("number", "where", "equations", "seconds", "kernels", "reason")
+    __slots__ = (
+        "number",
+        "where",
+        "equations",
+        "seconds",
+        "kernels",
+        "reason",
+        "ended",
+    )
 
     def __init__(
         self,
@@ -52,6 +62,7 @@ class Compiled:
         self.seconds = seconds
         self.kernels = kernels
         self.reason = reason
+        self.ended = time.perf_counter()
 
 
 def next_epoch() -> int:
@@ -86,9 +97,11 @@ def submit(
     launched = False
     buffers: Sequence[Any] | None = None
     try:
-        buffers = device.backend.execute(
-            executable, inputs, scalars, takeover, device, lines
-        )
+        run = device.backend.execute
+        if runs.listeners:
+            places = tuple([x.where for x in nodes if _is_equation(x)])
+            run = functools.partial(_observed, places)
+        buffers = run(executable, inputs, scalars, takeover, device, lines)
         _hand_out(outs, buffers)
     except KeyboardInterrupt as stop:
         # Perhaps the program had run: then its results are there.
@@ -96,6 +109,22 @@ def submit(
         if buffers is not None:
             _hand_out(outs, buffers)
         raise
+
+
+def _is_equation(node: Array) -> bool:
+    """Whether the running flush writes this node as an equation."""
+    return node.epoch == epoch and not node.entry.projected
+
+
+def _observed(places: tuple[Any, ...], executable: Any, *args: Any) -> Sequence[Any]:
+    """Runs a program for those who listen: has the device take times."""
+    device, lines = args[3:5]
+    timing = Timing()
+    submitted = time.perf_counter()
+    buffers: Sequence[Any] = device.backend.execute(executable, *args, timing)
+    line = lines[-1] if lines else places[-1]
+    runs.tell(Run(executable, device, line, submitted, timing.ticket, places, timing))
+    return buffers
 
 
 def _hand_out(outs: Sequence[Array], buffers: Sequence[Any]) -> None:
@@ -255,8 +284,11 @@ def run_alone(program: Alone, x: Array) -> bool:
         if buffer is None or buffer in buffers or type(buffer) is Deleted:
             return False
         buffers.append(buffer)
+    run = program.backend.execute
+    if runs.listeners:
+        run = functools.partial(_observed, (x.where,))
     try:
-        x.buffer = program.backend.execute(
+        x.buffer = run(
             program.executable,
             buffers,
             scalars,

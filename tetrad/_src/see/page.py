@@ -30,7 +30,7 @@ text = html.escape
 
 def page(report: Any) -> str:
     """The page of a `Memory`."""
-    name = _program()
+    name = program_name()
     charts = _charts(report)
     parts = [
         "<!doctype html>",
@@ -85,7 +85,7 @@ def _charts(report: Any) -> list[tuple[Any, Chart | None]]:
     ]
 
 
-def _program() -> str:
+def program_name() -> str:
     """What the user calls the program that runs."""
     name = os.path.basename(sys.argv[0] if sys.argv else "")
     if "ipykernel" in sys.modules:
