@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ import numpy as np
 from tetrad._src.api import devices, plugins
 from tetrad._src.control import bounds, key_reports
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Tracer
+from tetrad._src.core.bind import STATE
 from tetrad._src.numpy import convert, methods, text
 from tetrad._src.ops import keys
 from tetrad._src.runtime import device, lazy, nonfinite
@@ -48,7 +50,7 @@ _METHODS = (
 def install() -> None:
     lazy.install()
     nonfinite.install()
-    convert.install(_device_array, _move)
+    convert.install(_device_array, _passing_array, _move, _placing)
     methods.install()
     lazy.Recorder.told = staticmethod(bounds.run)  # type: ignore[method-assign]
     keys.listeners.append(key_reports.report)
@@ -90,9 +92,36 @@ def _device_array(host: np.ndarray[Any, Any], weak_type: bool) -> Any:
     return lazy.put(host, Aval(host.shape, host.dtype, weak_type))
 
 
+def _passing_array(host: np.ndarray[Any, Any], weak_type: bool) -> Any:
+    """A host array as an array of whichever device an operation runs on."""
+    return lazy.float_in(host, Aval(host.shape, host.dtype, weak_type))
+
+
 def _move(x: Any, target: Any) -> Any:
     """`x` on the device that a `device=` argument names."""
-    return x if isinstance(x, Tracer) else devices.device_put(x, target)
+    place = devices.placement_of(target, "device=", _line(), x)
+    if type(x) is Array and x.placement is place:  # it was made there
+        return x
+    return devices.put_leaf(x, place)
+
+
+def _line() -> Any:
+    return STATE.where or frames.user_frame()
+
+
+@contextlib.contextmanager
+def _placing(target: Any) -> Iterator[None]:
+    """Within it, new arrays are made on the device that a `device=` argument names, or
+    where an array is."""
+    if type(target) is Array:
+        place = target.placement
+    else:
+        place = devices.placement_of(target, "device=", _line())
+    outer, STATE.place = STATE.place, place
+    try:
+        yield
+    finally:
+        STATE.place = outer
 
 
 install()

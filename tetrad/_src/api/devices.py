@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tetrad._src.api import plugins
 from tetrad._src.api.formats import Format
-from tetrad._src.core.bind import Tracer, Value, aval_of
+from tetrad._src.core.bind import STATE, Tracer, Value, aval_of
 from tetrad._src.core.mesh import named_in_force
 from tetrad._src.core.sharding import PartitionSpec, Sharding
+from tetrad._src.ops.identity import DevicePut
 from tetrad._src.runtime import array as array_module
 from tetrad._src.runtime import device as registry
 from tetrad._src.runtime import host, lazy
 from tetrad._src.runtime.array import Array, Deleted
 from tetrad._src.runtime.device import Device, Placement
-from tetrad._src.util import dtypes, memo, tree
+from tetrad._src.util import dtypes, frames, memo, tree
 from tetrad._src.util.config import config
 
 
@@ -96,85 +97,128 @@ def device_put(
     device: Any = None,
     *,
     src: Any = None,
-    donate: bool = False,
-    may_alias: bool | None = None,
+    donate: bool | Any = False,
+    may_alias: bool | None | Any = None,
 ) -> Any:
     """Arrays with the values of `x` (a pytree) on `device`; `x` stays where it was.
 
-    Without a device the result goes to the default one, uncommitted. With one it is
-    committed: operations on it run there.
+    With a device the result is committed to it: operations on it run there, and mixing
+    it with arrays committed elsewhere is an error. Without one, arrays stay where they
+    are, and other data goes to the default device, uncommitted.
+
+    In a function under `jit`, it says where the compiled program runs; other devices
+    than that of its committed arguments are an error. Gradients return to where `x` was.
 
     Args:
       x: a pytree of arrays and numbers.
-      device: a device or its sharding; or a pytree of these that is a prefix of `x`.
-      src: accepted because programs say it; arrays know where they are.
-      donate: whether `x` is given up.
-      may_alias: accepted; memory that two arrays share is never changed.
+      device: a device or a sharding on one; or a pytree of these that is a prefix of `x`.
+      src: where `x` was, for gradients; arrays know, traced ones do not.
+      donate: whether `x` is given up: its memory is freed, or the result has it. Like
+        the next, a bool or a pytree of these that is a prefix of `x`.
+      may_alias: whether a result may have the memory of an array that is on that device
+        already. None and True allow it, False asks for a copy. Arrays never change, so
+        it only matters to who deletes or donates one of them.
+
+    Raises:
+      ValueError: if `device` is no device, or for `donate` with `may_alias`.
+      TypeError: for data that is no array.
+
+    >>> import tetrad as jax
+    >>> x = jax.device_put([1.0, 2.0], jax.devices("cpu")[0])
+    >>> x[0].committed, x[0].device
+    (True, CpuDevice(id=0))
     """
-    if donate and may_alias:
-        raise ValueError("jax.device_put: memory is shared or given up, not both")
+    where = STATE.where or frames.user_frame()
+    leaves, treedef = tree.flatten(x)
+    places = _spread(device, x, len(leaves), "device")
+    given = _spread(donate, x, len(leaves), "donate")
+    shared = _spread(may_alias, x, len(leaves), "may_alias")
+    sources = _spread(src, x, len(leaves), "src")
+    moved = []
+    for leaf, at, gives, shares, origin in zip(leaves, places, given, shared, sources):
+        if gives and shares:
+            raise ValueError(
+                "jax.device_put: with donate=True `x` is given up and with"
+                " may_alias=True it is shared, so they cannot both be True"
+            )
+        place = None
+        if at is not None:
+            place = placement_of(at, "jax.device_put", where, leaf)
+        moved.append(put_leaf(leaf, place, gives, shares, origin))
+    return treedef.unflatten(moved)
 
-    def move(leaf: Any, place: Placement | None) -> Any:
-        if isinstance(leaf, Tracer):
+
+def _spread(value: Any, x: Any, count: int, name: str) -> Sequence[Any]:
+    """One value for each leaf of `x`, of an argument that may be a prefix of `x`."""
+    kind = type(value)
+    if value is None or kind is Format or not tree.is_tree_node(kind):
+        return (value,) * count
+    return tree.broadcast_prefix(
+        value, x, lambda v: v is None, prefix_name=name, full_name="x"
+    )
+
+
+def placement_of(
+    place: Any, who: str, where: Any = None, leaf: Any = None
+) -> Placement:
+    """The placement that a line asks for by a device or a sharding."""
+    if isinstance(place, Device):
+        return place.placed(where=where)
+    if isinstance(place, Format):
+        place = place.checked(who)
+    if isinstance(place, PartitionSpec):
+        place = named_in_force(place, who)
+    if isinstance(place, Sharding):
+        if leaf is not None:
+            place.check_rank(np.ndim(leaf), who)
+        return place.placed(where)  # type: ignore[no-any-return]
+    raise ValueError(
+        f"{who} takes a device such as jax.devices()[0], a sharding, or a pytree of"
+        f" these, got {place!r} of type {type(place).__name__}"
+    )
+
+
+def put_leaf(
+    leaf: Any,
+    place: Placement | None,
+    gives: Any = False,
+    shares: Any = None,
+    src: Any = None,
+) -> Any:
+    """One leaf of `device_put`."""
+    if isinstance(leaf, Tracer):
+        if place is None:
             return leaf
-        moved = _put_leaf(leaf, place)
-        if donate and type(leaf) is Array and moved is not leaf:
-            array_module.mark_deleted(leaf, "donated to jax.device_put")
-        return moved
-
-    if not _is_place(device):
-        leaves, treedef = tree.flatten(x)
-        devices = tree.broadcast_prefix(
-            device, x, lambda d: d is None, prefix_name="device", full_name="x"
-        )
-        for leaf, where in zip(leaves, devices):
-            _check_rank(leaf, where)
-        places = [_placement(d) for d in devices]
-        return treedef.unflatten([move(v, p) for v, p in zip(leaves, places)])
-    place = _placement(device)
-    if isinstance(device, (Sharding, PartitionSpec)):
-        tree.map(lambda leaf: _check_rank(leaf, device), x)
-    return tree.map(lambda leaf: move(leaf, place), x)
+        source = _source(leaf)
+        if src is not None:
+            source = placement_of(src, "jax.device_put(src=...)", place.where)
+        return DevicePut(place, source)(leaf)
+    if type(leaf) is not Array:
+        return _from_host(leaf, place)
+    if place is None:
+        if not gives and shares is not False:
+            return leaf
+        place = leaf.placement
+    moved = lazy.copy_to(leaf, place, share=shares is not False)
+    if gives:
+        array_module.mark_deleted(leaf, "donated to jax.device_put")
+    return moved
 
 
-def _is_place(device: Any) -> bool:
-    """Whether it is one place, and no pytree of places."""
-    kind = type(device)
-    return device is None or kind is Format or not tree.is_tree_node(kind)
+def _source(x: Any) -> Placement | None:
+    """Where the array below the tracers is, if there is one."""
+    while isinstance(x, Tracer):
+        x = getattr(x, "primal", getattr(x, "value", None))
+    return x.placement if type(x) is Array else None
 
 
-def _check_rank(leaf: Any, where: Any) -> None:
-    if isinstance(where, PartitionSpec):
-        where = named_in_force(where, "jax.device_put")
-    if isinstance(where, Sharding):
-        where.check_rank(np.ndim(leaf), "jax.device_put")
-
-
-def _placement(device: Any) -> Placement | None:
-    if device is None:
-        return None
-    if isinstance(device, Format):
-        device = device.checked("jax.device_put")
-    if isinstance(device, PartitionSpec):
-        device = named_in_force(device, "jax.device_put")
-    if isinstance(device, Sharding):
-        return device.placement  # type: ignore[no-any-return]
-    if isinstance(device, str):
-        device = registry.devices(device)[0]
-    if not isinstance(device, Device):
-        raise TypeError(
-            "jax.device_put takes a device such as jax.devices()[0] or its sharding,"
-            f" got {device!r}"
-        )
-    return device.committed
-
-
-def _put_leaf(leaf: Any, place: Placement | None) -> Array:
-    if type(leaf) is Array:
-        return lazy.copy_to(leaf, leaf.placement if place is None else place)
+def _from_host(leaf: Any, place: Placement | None) -> Array:
     aval = aval_of(leaf)
-    if aval.dtype == np.dtype(object) or aval.kind == "V":
-        raise TypeError(f"jax.device_put cannot place {leaf!r} ({type(leaf).__name__})")
+    if getattr(aval.dtype, "kind", "") in "OSUMm" or aval.kind == "V":
+        raise TypeError(
+            f"jax.device_put: arrays hold numbers, got {leaf!r} of type"
+            f" {type(leaf).__name__}"
+        )
     dtypes.check_narrowing(leaf, aval.dtype, "jax.device_put: the value")
     return lazy.put(np.asarray(leaf, aval.dtype), aval, place)
 

@@ -16,6 +16,9 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
+from tetrad._src.api import devices
 from tetrad._src.api.arguments import ArgumentRules
 from tetrad._src.api.budget import check_budget, check_limit
 from tetrad._src.api.flat import shortened
@@ -31,10 +34,11 @@ from tetrad._src.api.placing import Shardings
 from tetrad._src.api.stages import Function, Lowered, Traced
 from tetrad._src.api.tracing import Call, Entry, TracedFunction
 from tetrad._src.api.tracing import on_compile as on_compile
-from tetrad._src.control.call import Jit
+from tetrad._src.control.call import JaxprCall, Jit
 from tetrad._src.control.signature import name_of
 from tetrad._src.core.bind import STATE, Value, base_trace
 from tetrad._src.core.jaxpr import DONOR_NAMES, Jaxpr, eval_jaxpr
+from tetrad._src.runtime.device import Placement
 from tetrad._src.util import frames, tree
 from tetrad._src.util.config import config
 
@@ -177,13 +181,13 @@ class JitFunction(TracedFunction):
             if entry.warning is not None:
                 frames.warn(entry.warning)
                 entry.warning = None
-            outs = STATE.trace.process(entry.program, entry.operands(call.leaves))
+            outs = self._run(entry.program, entry.operands(call.leaves))
             if entry.keys is not None:
                 entry.keys.tell(entry.op, (*entry.consts, *call.leaves), outs)
         elif self._inline:
             outs = eval_jaxpr(entry.op.jaxpr, [*entry.consts, *call.leaves])
         else:
-            outs = entry.op(*entry.consts, *call.leaves)
+            outs = self._inside(entry.op, (*entry.consts, *call.leaves))
         if (
             self._fast is not None
             and not kwargs
@@ -197,6 +201,14 @@ class JitFunction(TracedFunction):
             if key is not None:
                 self._fast[key] = entry
         return entry.out_tree.unflatten(outs)
+
+    def _run(self, program: Jit, operands: Sequence[Any]) -> Any:
+        """The results of the program."""
+        return STATE.trace.process(program, operands)
+
+    def _inside(self, op: JaxprCall, operands: Sequence[Any]) -> Any:
+        """The call under a transformation."""
+        return op(*operands)
 
     # -- what users can ask ------------------------------------------------------------
 
@@ -276,6 +288,50 @@ class PlacedFunction(JitFunction):
         return tuple([a if i in static else next(placed) for i, a in enumerate(args)])
 
 
+class DeviceFunction(JitFunction):
+    """A function under `jit(device=...)` or `jit(backend=...)`: it runs there."""
+
+    _device: Any = None
+    _backend: str | None = None
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._fast = None
+
+    def _place(self) -> Placement:
+        device = self._device
+        if device is None:
+            device = devices.devices(self._backend)[0]
+        where = STATE.where or frames.user_frame()
+        return devices.placement_of(device, "jax.jit(device=...)", where)
+
+    def _run(self, program: Jit, operands: Sequence[Any]) -> Any:
+        place = self._place()
+        outer, STATE.place = STATE.place, place
+        try:
+            return super()._run(program, [_moved(x, place) for x in operands])
+        finally:
+            STATE.place = outer
+
+    def _inside(self, op: JaxprCall, operands: Sequence[Any]) -> Any:
+        place = self._place()
+        return super()._inside(op, [_moved(x, place) for x in operands])
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        raise NotImplementedError(
+            "jit(device=...) and jit(backend=...) cannot be traced or lowered ahead of"
+            " time: leave the argument out, and compile under jax.default_device(device)"
+        )
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        return self.trace().lower()
+
+
+def _moved(x: Any, place: Placement) -> Any:
+    """An operand at a place; numbers are arguments of the program."""
+    return devices.put_leaf(x, place) if isinstance(x, (Value, np.ndarray)) else x
+
+
 def _check_available(**options: Any) -> None:
     for option, value in options.items():
         if value is not None:
@@ -343,6 +399,9 @@ def jit(
         `PartitionSpec` over the mesh in force, or a tuple with one entry an argument,
         whose entries may be pytrees of these. None stands for "as they are".
       out_shardings: the same for the result.
+      device: where the program runs, wherever its arguments are. Deprecated: move the
+        arguments instead.
+      backend: the same by the name of a platform.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> double = jax.jit(lambda x: 2 * x)
@@ -350,13 +409,23 @@ def jit(
     [2.0, 4.0]
     """
     _check_available(
-        device=device,
-        backend=backend,
         abstracted_axes=abstracted_axes,
         compiler_options=compiler_options,
     )
 
     check_limit(max_compiles)
+    if device is not None or backend is not None:
+        if device is not None and backend is not None:
+            raise ValueError(
+                f"jit: give device or backend, not both; got {device!r} and {backend!r}"
+            )
+        if in_shardings is not None or out_shardings is not None:
+            raise ValueError("jit: give device or backend, or shardings, not both")
+        frames.warn(
+            "jit(device=...) and jit(backend=...) are deprecated: a program runs where its"
+            " arguments are, so move them with jax.device_put before the call",
+            DeprecationWarning,
+        )
     arguments = results = None
     if in_shardings is not None:
         arguments = Shardings("in_shardings", in_shardings)
@@ -374,6 +443,11 @@ def jit(
             donate_argnames,
         )
         options = (inline, keep_unused, max_compiles)
+        if device is not None or backend is not None:
+            made = DeviceFunction(function, rules, *options)
+            made._device = device
+            made._backend = backend
+            return made
         if arguments is None and results is None:
             return JitFunction(function, rules, *options)
         placed = PlacedFunction(function, rules, *options)

@@ -27,6 +27,7 @@ class _State(threading.local):
 
     trace: Trace
     where: tuple[Any, int] | None = None
+    place: Any = None  # where arrays are made, if `device=` says so
     scopes: tuple[tuple[str, Trace], ...] = ()  # names, and the trace of each block
 
 

@@ -223,6 +223,7 @@ class Op(metaclass=Primitive):
     fixed: ClassVar[dict[str, Any]] = {}  # JAX's parameters that have one value here
     effects: ClassVar[frozenset[Any]] = frozenset()  # see `effects.py`
     axis_names: ClassVar[tuple[Any, ...]] = ()
+    target: ClassVar[Any] = None  # where the operand goes, in words of the runtime
 
     # -- rules that are absent unless a class gives them -----------------------
     derivative: ClassVar[Any] = None  # (ans, *xs) -> coefficients or None

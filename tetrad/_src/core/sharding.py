@@ -106,10 +106,14 @@ class Sharding:
     @property
     def placement(self) -> Any:
         """The placement of arrays with this sharding, which must have one device."""
+        return self.placed()
+
+    def placed(self, where: Any = None) -> Any:
+        """The placement of arrays to which the line `where` gives this sharding."""
         devices = self._devices
         if len(devices) != 1:
             raise several_devices(f"the sharding {self}", len(devices))
-        return devices[0].placed(self)
+        return devices[0].placed(self, where)
 
 
 class AxisType(enum.Enum):

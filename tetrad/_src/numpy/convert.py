@@ -10,6 +10,7 @@ Read `operand` first (what a function of one array takes), then `array`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -36,24 +37,59 @@ def device_array(host: np.ndarray, weak_type: bool) -> Value:
     raise RuntimeError("no runtime is installed: import tetrad, not its parts")
 
 
+def passing_array(host: np.ndarray, weak_type: bool) -> Value:
+    """A copy of `host` as an operand, on the device where the operation will run.
+
+    Wiring replaces this function.
+    """
+    raise RuntimeError("no runtime is installed: import tetrad, not its parts")
+
+
 def relocate(x: Value, device: Any) -> Value:
     """`x` on `device`. Wiring replaces this function."""
     raise RuntimeError("no runtime is installed: import tetrad, not its parts")
 
 
+def placing(device: Any) -> AbstractContextManager[None]:
+    """A block in which new arrays are made on `device`, or where the array `device` is.
+
+    Wiring replaces this function.
+    """
+    raise RuntimeError("no runtime is installed: import tetrad, not its parts")
+
+
 def install(
     put: Callable[[np.ndarray, bool], Value],
+    pass_on: Callable[[np.ndarray, bool], Value] | None = None,
     move: Callable[[Value, Any], Value] | None = None,
+    place: Callable[[Any], AbstractContextManager[None]] | None = None,
 ) -> None:
-    """Fills the ports: `put(host, weak_type)` and `move(x, device)`."""
-    global device_array, relocate
+    """Fills the ports: `put(host, weak_type)`, `pass_on` (the same for operands),
+    `move(x, device)` and `place(device)`."""
+    global device_array, passing_array, relocate, placing
     device_array = put  # type: ignore[assignment]
+    passing_array = put if pass_on is None else pass_on  # type: ignore[assignment]
     if move is not None:
         relocate = move  # type: ignore[assignment]
+    if place is not None:
+        placing = place  # type: ignore[assignment]
 
 
 def on_device(x: Value, device: Any) -> Value:
     return x if device is None else relocate(x, device)
+
+
+def there(device: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`function(*args, **kwargs)` with all that it makes on `device`, and the result.
+
+    Arrays among the arguments go there first.
+    """
+    args = tuple([relocate(a, device) if isinstance(a, Value) else a for a in args])
+    with placing(device):
+        made = function(*args, **kwargs)
+    if isinstance(made, tuple):
+        return tuple([relocate(x, device) for x in made])
+    return relocate(made, device)
 
 
 # ------------------------------------------------------------------ what functions take
@@ -96,7 +132,7 @@ def value(x: Any, name: str, argument: str = "") -> Any:
         return x
     aval = aval_of(x)
     dtypes.check_narrowing(x, aval.dtype, f"{name}: the Python integer")
-    return device_array(np.asarray(x, aval.dtype), aval.weak_type)
+    return passing_array(np.asarray(x, aval.dtype), aval.weak_type)
 
 
 def array_like(x: Any) -> bool:
@@ -153,8 +189,8 @@ def host_scalar(x: np.generic, name: str) -> Any:
 
 
 def from_host(x: np.ndarray, name: str, dtype: Any = None) -> Any:
-    """A host array as a device array, in the width that arrays have now."""
-    return device_array(canonical_host(x, name, dtype), False)
+    """A host array as an operand, in the width that arrays have now."""
+    return passing_array(canonical_host(x, name, dtype), False)
 
 
 def canonical_host(x: np.ndarray, name: str, dtype: Any = None) -> np.ndarray:
@@ -232,6 +268,8 @@ def array(
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
+    if device is not None:
+        return there(device, array, object, dtype, copy, order, ndmin)  # type: ignore[no-any-return]
     if order not in (None, "K", "A", "C"):
         raise NotImplementedError(
             f"jnp.array: order={order!r} is not available, arrays are row-major"
@@ -242,7 +280,7 @@ def array(
         x = fresh_copy(x)
     if x.ndim < ndmin:
         x = prepend_axes(x, ndmin)
-    return on_device(x, device)
+    return x
 
 
 def asarray(
@@ -262,8 +300,10 @@ def asarray(
     >>> jnp.asarray(x) is x
     True
     """
+    if device is not None:
+        return there(device, asarray, a, dtype, order, copy=copy)  # type: ignore[no-any-return]
     if copy:
-        return array(a, dtype, True, order, device=device)
+        return array(a, dtype, True, order)
     given = None if dtype is None else dtype_argument(dtype, "jnp.asarray")
     x = _make(a, given, "jnp.asarray")
     if copy is False and x is not a:
@@ -271,7 +311,7 @@ def asarray(
             f"jnp.asarray: copy=False, but {type(a).__name__} data must be copied to"
             " become an array of this dtype; leave copy out"
         )
-    return on_device(x, device)
+    return x
 
 
 def fresh_copy(x: Value) -> Value:

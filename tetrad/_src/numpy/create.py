@@ -12,7 +12,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Tracer, Value, aval_of
 from tetrad._src.numpy import convert, lax
 from tetrad._src.numpy.axes import axis_argument, shape_argument, static_int
-from tetrad._src.numpy.convert import on_device, operand, value
+from tetrad._src.numpy.convert import operand, there, value
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype, int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.plan import planned
@@ -27,8 +27,10 @@ from tetrad._src.util.memo import Cache
 _fillings: Cache = Cache("fillings", limit=4096)
 
 
-def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any) -> Value:
+def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any = None) -> Value:
     """An array full of a number, which is an argument of the program, not part of it."""
+    if device is not None:
+        return there(device, _filled, shape, fill, dtype, name)  # type: ignore[no-any-return]
     key: Any = (shape, type(shape), dtype, fill, config.x64)
     try:
         plan = _fillings.get(key)
@@ -41,12 +43,12 @@ def _filled(shape: Any, fill: int, dtype: Any, name: str, device: Any) -> Value:
         if found == dtypes.float0:
             return np.zeros(extents, found)  # type: ignore[return-value]
         if dtypes.is_key(found):
-            return on_device(_blank_keys(extents, found, fill, name), device)
+            return _blank_keys(extents, found, fill, name)  # type: ignore[no-any-return]
         plan = lax.BroadcastInDim(extents, ()), found.type(fill)
         if key is not None and dtype in _QUIET:
             _fillings[key] = plan
     op, scalar = plan
-    return on_device(STATE.trace.process(op, (scalar,)), device)
+    return STATE.trace.process(op, (scalar,))  # type: ignore[no-any-return]
 
 
 # What may be asked for without a warning that 64-bit types are off.
@@ -107,13 +109,15 @@ def full(
     >>> jnp.full((2,), 3.)
     Array([3., 3.], dtype=float32, weak_type=True)
     """
+    if device is not None:
+        return there(device, full, shape, fill_value, dtype)  # type: ignore[no-any-return]
     extents = shape_argument(shape, "jnp.full")
     fill = operand(fill_value, "jnp.full", "fill_value")
     if dtype is not None:
         fill = to(fill, dtype_argument(dtype, "jnp.full"), False, "jnp.full")
         if not isinstance(fill, Value):
             fill = aval_of(fill).dtype.type(fill)
-    return on_device(spread(fill, extents, "jnp.full"), device)
+    return spread(fill, extents, "jnp.full")
 
 
 def spread(x: Any, shape: tuple[int, ...], name: str) -> Any:
@@ -134,27 +138,40 @@ def spread(x: Any, shape: tuple[int, ...], name: str) -> Any:
 
 def _like(a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any) -> Value:
     aval = _type_of(a, name)
+    if device is not None:
+        return there(device, _full_of, aval, fill, dtype, shape, name)  # type: ignore[no-any-return]
+    if getattr(a, "committed", False):
+        with convert.placing(a):
+            return _full_of(aval, fill, dtype, shape, name)
+    return _full_of(aval, fill, dtype, shape, name)
+
+
+def _full_of(aval: Any, fill: Any, dtype: Any, shape: Any, name: str) -> Any:
+    """An array like `aval`, as far as `dtype` and `shape` are not given."""
     extents = aval.shape if shape is None else shape_argument(shape, name)
     if aval.kind == "K" and dtype is None:
-        return on_device(_blank_keys(extents, aval.dtype, fill, name), device)
+        return _blank_keys(extents, aval.dtype, fill, name)
     weak = aval.weak_type and dtype is None
     found = dtypes.canonicalize_dtype(aval.dtype) if dtype is None else dtype
     found = dtype_argument(found, name)
     fill = operand(fill, name, "fill_value")
     if weak:
-        return on_device(spread(to(fill, found, True, name), extents, name), device)
+        return spread(to(fill, found, True, name), extents, name)
     fill = (
         lax.convert_element_type(fill, found)
         if isinstance(fill, Value)
         else _cast(fill, found, name)
     )
-    return on_device(spread(fill, extents, name), device)
+    return spread(fill, extents, name)
 
 
 def _type_of(a: Any, name: str) -> Any:
     """The aval of an array, or of anything that tells a shape and a dtype."""
     shape, dtype = getattr(a, "shape", None), getattr(a, "dtype", None)
-    if isinstance(a, (Value, np.ndarray)) or shape is None or dtype is None:
+    if isinstance(a, np.ndarray):
+        convert.canonical_host(a[:0] if a.ndim else a, name)
+        return aval_of(a)
+    if isinstance(a, Value) or shape is None or dtype is None:
         return aval_of(operand(a, name, "argument 0"))
     return Aval(shape, dtype, bool(getattr(a, "weak_type", False)))
 
@@ -266,12 +283,10 @@ def arange(
     Array([1, 4, 7], dtype=int32)
     """
     name = "jnp.arange"
+    if device is not None:
+        return there(device, arange, start, stop, step, dtype)  # type: ignore[no-any-return]
     if stop is None:
-        if (
-            type(start) in (int, float)
-            and start >= 0
-            and step is dtype is device is None
-        ):
+        if type(start) in (int, float) and start >= 0 and step is dtype is None:
             found = int_dtype() if type(start) is int else float_dtype("jnp.arange")
             return STATE.trace.process(lax.Iota(found, (math.ceil(start),), 0), ())
         start, stop = 0, start
@@ -286,7 +301,7 @@ def arange(
     if dtypes.kind(found) == "b":
         raise TypeError(f"{name}: there is no sequence of bools; give dtype=int")
     count = max(0, math.ceil(_distance(first, last, by)))
-    return on_device(_sequence(first, by, count, found, name), device)
+    return _sequence(first, by, count, found, name)  # type: ignore[no-any-return]
 
 
 def _distance(first: Any, last: Any, step: Any) -> Any:
@@ -342,6 +357,8 @@ def linspace(
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     name = "jnp.linspace"
+    if device is not None:
+        return there(device, linspace, start, stop, num, endpoint, retstep, dtype, axis)
     count = static_int(num, name, "num")
     if count < 0:
         raise ValueError(f"{name}: num must not be negative, got {count}")
@@ -364,10 +381,10 @@ def linspace(
     out = lax.convert_element_type(out, final)
     out = _move_front(out, axis_argument(axis, len(shape) + 1, name))
     if not retstep:
-        return on_device(out, device)
+        return out
     if spaces <= 0:
         step = lax.full(shape, number(low, math.nan))
-    return on_device(out, device), step
+    return out, step
 
 
 def _common_shape(x: Any, y: Any) -> tuple[int, ...]:
@@ -502,10 +519,12 @@ def eye(
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
+    if device is not None:
+        return there(device, eye, N, M, k, dtype)  # type: ignore[no-any-return]
     found = float_dtype("jnp.eye", dtype)
     shape = shape_argument((N, N if M is None else M), "jnp.eye")
     rows, columns = _rows_and_columns(shape, k, "jnp.eye")
-    return on_device(lax.convert_element_type(lax.eq(rows, columns), found), device)
+    return lax.convert_element_type(lax.eq(rows, columns), found)
 
 
 def identity(n: int, dtype: Any = None) -> Value:

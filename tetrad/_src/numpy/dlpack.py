@@ -31,6 +31,7 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Value:
             f"jnp.from_dlpack takes an object with a __dlpack__ method, got {x!r} of"
             f" type {type(x).__name__}; use jnp.asarray"
         )
-    return convert.on_device(
-        convert.from_host(np.from_dlpack(x), "from_dlpack"), device
-    )
+    if device is not None:
+        return convert.there(device, from_dlpack, x)  # type: ignore[no-any-return]
+    host = convert.canonical_host(np.from_dlpack(x), "jnp.from_dlpack")
+    return convert.device_array(host, False)

@@ -13,7 +13,7 @@ from typing import Any
 from tetrad._src.core.bind import Value
 from tetrad._src.numpy import create, lax, shape
 from tetrad._src.numpy.axes import axes_argument, static_int
-from tetrad._src.numpy.convert import describe, value
+from tetrad._src.numpy.convert import describe, there, value
 from tetrad._src.numpy.promote import call, inexact, promote_floats
 
 NORMS = ("backward", "ortho", "forward")
@@ -346,9 +346,11 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> V
     >>> jnp.fft.fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
+    if device is not None:
+        return there(device, fftfreq, n, d, dtype=dtype)  # type: ignore[no-any-return]
     n = _count("jnp.fft.fftfreq", n)
     found = _dtype(dtype)
-    numbers: Any = create.arange(n, dtype="int32", device=device)
+    numbers: Any = create.arange(n, dtype="int32")
     turned = lax.select(numbers < (n + 1) // 2, numbers, numbers - n)
     return lax.convert_element_type(turned, found) / (n * _spacing(d))  # type: ignore[no-any-return]
 
@@ -360,9 +362,11 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     >>> jnp.fft.rfftfreq(4)
     Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
+    if device is not None:
+        return there(device, rfftfreq, n, d, dtype=dtype)  # type: ignore[no-any-return]
     n = _count("jnp.fft.rfftfreq", n)
     found = _dtype(dtype)
-    numbers = create.arange(n // 2 + 1, dtype="int32", device=device)
+    numbers = create.arange(n // 2 + 1, dtype="int32")
     return lax.convert_element_type(numbers, found) / (n * _spacing(d))  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import Value
-from tetrad._src.numpy.convert import asarray, on_device, value
+from tetrad._src.numpy.convert import asarray, on_device, there, value
 from tetrad._src.numpy.methods import converted
 
 
@@ -19,8 +19,9 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     >>> jnp.astype(jnp.array([1.7]), int)
     Array([1], dtype=int32)
     """
-    result = converted(value(x, "jnp.astype", "x"), dtype, copy, "jnp.astype")
-    return on_device(result, device)
+    if device is not None:
+        return there(device, astype, x, dtype, copy=copy)  # type: ignore[no-any-return]
+    return converted(value(x, "jnp.astype", "x"), dtype, copy, "jnp.astype")  # type: ignore[no-any-return]
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:

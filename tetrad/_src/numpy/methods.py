@@ -30,7 +30,7 @@ from tetrad._src.numpy import (
 )
 from tetrad._src.numpy.at import At
 from tetrad._src.numpy.axes import static_advice
-from tetrad._src.numpy.convert import array_like, fresh_copy
+from tetrad._src.numpy.convert import array_like, fresh_copy, on_device
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype
 from tetrad._src.numpy.index import getitem
 from tetrad._src.numpy.plan import planned
@@ -357,7 +357,7 @@ def flat(x: Any) -> Any:
 @planned()
 def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """The array with its elements converted to `dtype`: see `jnp.astype`."""
-    return converted(x, dtype, copy, "x.astype")
+    return converted(on_device(x, device), dtype, copy, "x.astype")
 
 
 def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
@@ -429,6 +429,17 @@ def squeeze(x: Any, axis: Any = None) -> Any:
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     """The array with two axes exchanged."""
     return shape.swapaxes(x, axis1, axis2)
+
+
+@method
+def to_device(x: Any, device: Any, *, stream: Any = None) -> Any:
+    """The array on `device` (a device or a sharding): see `jax.device_put`."""
+    if stream is not None:
+        raise NotImplementedError(
+            "x.to_device(stream=...) is not available: work is ordered by the data that it"
+            " reads"
+        )
+    return on_device(x, device)
 
 
 @method

@@ -16,7 +16,12 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value
 from tetrad._src.core.sharding import Sharding
-from tetrad._src.runtime.device import Device, Placement, SingleDeviceSharding
+from tetrad._src.runtime.device import (
+    Device,
+    Floating,
+    Placement,
+    SingleDeviceSharding,
+)
 from tetrad._src.util import dtypes, errors, frames, source
 from tetrad._src.util.frames import format_where
 
@@ -85,11 +90,13 @@ class Array(Value, metaclass=ArrayType):
     @property
     def device(self) -> Device:
         """The device that holds the array."""
+        if type(self.placement) is Floating:
+            Array._force(self)
         return self.placement.device
 
     def devices(self) -> set[Device]:
         """The devices that hold the array."""
-        return {self.placement.device}
+        return {self.device}
 
     @property
     def sharding(self) -> Sharding:
@@ -97,7 +104,7 @@ class Array(Value, metaclass=ArrayType):
         place = self.placement
         named = place.sharding
         if named is None:
-            return SingleDeviceSharding(place.device)
+            return SingleDeviceSharding(self.device)
         return named.for_rank(self.aval.ndim)
 
     @property
@@ -278,7 +285,7 @@ class Array(Value, metaclass=ArrayType):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
-        return _restore_aval(self._host(), self.aval)
+        return from_host(self._host(), self.aval, self.placement)
 
     def on_device_size_in_bytes(self) -> int:
         return self.aval.nbytes
@@ -353,7 +360,9 @@ def deleted(x: Array) -> errors.DeletedArrayError:
 # -- what unpickling calls; wiring installs how a host array becomes an array ---------
 
 
-def from_host(host: np.ndarray[Any, Any], aval: Aval) -> Array:
+def from_host(
+    host: np.ndarray[Any, Any], aval: Aval, place: Placement | None = None
+) -> Array:
     raise RuntimeError("no recorder is installed")
 
 
@@ -362,8 +371,4 @@ def _restore(host: np.ndarray[Any, Any], weak_type: bool) -> Array:
 
 
 def _restore_key(aval: Aval, host: np.ndarray[Any, Any]) -> Array:
-    return from_host(host, aval)
-
-
-def _restore_aval(host: np.ndarray[Any, Any], aval: Aval) -> Array:
     return from_host(host, aval)

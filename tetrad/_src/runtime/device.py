@@ -2,7 +2,14 @@
 
 A platform is a name and a way to make its backend; nothing of a backend is imported
 before its devices are asked for. A `Placement` is a device plus whether the user asked
-for it ("committed"); each device has one of either, so placements compare with `is`.
+for it ("committed"), and if so in which line. Results take over the placement of their
+operands, so every array knows the line that brought it where it is. There is one
+placement for each line and one for what nobody placed; they compare with `is`.
+
+Arrays that nobody placed are computed with where the default device of the thread is,
+wherever they are. So that the recorder need not ask each time, the placement of those
+on the default device is of the class `Placement` while no setting says anything else,
+and of the class `Roaming` otherwise: `_bless`, `_ask_again`.
 """
 
 from __future__ import annotations
@@ -10,10 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tetrad._src.core.bind import STATE
 from tetrad._src.core.sharding import Index, Shape, Sharding
 from tetrad._src.runtime.ledger import Ledger
-from tetrad._src.util.config import config
-from tetrad._src.util.locks import make_rlock
+from tetrad._src.util.config import config, on_switch
+from tetrad._src.util.frames import Place
+from tetrad._src.util.locks import make_lock, make_rlock
+
+LINES = 4096  # lines a device that are known apart
 
 
 class Device:
@@ -28,18 +39,26 @@ class Device:
         self.host_id = 0
         self.device_kind = kind
         self.ledger = Ledger()
-        self.free = Placement(self, committed=False)
+        self.free: Placement = Roaming(self, committed=False)
         self.committed = Placement(self, committed=True)
-        self._placements: dict[Sharding, Placement] = {}
+        self.floating: Placement = Floating(self, committed=False)
+        self._placements: dict[Any, Placement] = {}
 
-    def placed(self, sharding: Sharding) -> Placement:
-        """The placement of arrays that the user put here under a sharding of one device."""
+    def placed(
+        self, sharding: Sharding | None = None, where: Place | None = None
+    ) -> Placement:
+        """The placement of arrays that the line `where` puts here, under a sharding of
+        one device."""
         if isinstance(sharding, SingleDeviceSharding):
+            sharding = None
+        if where is None and sharding is None:
             return self.committed
-        found = self._placements.get(sharding)
+        found = self._placements.get((sharding, where))
         if found is None:
-            made = Placement(self, committed=True, sharding=sharding)
-            found = self._placements.setdefault(sharding, made)
+            if len(self._placements) >= LINES and where is not None:
+                return self.placed(sharding)
+            made = Placement(self, committed=True, sharding=sharding, where=where)
+            found = self._placements.setdefault((sharding, where), made)
         return found
 
     @property
@@ -64,16 +83,49 @@ class Device:
 
 
 class Placement:
-    """A device, and whether the user chose it; the sharding by which he named it, if any."""
+    """A device, whether the user chose it, the sharding by which he named it, if any, and
+    the line.
+    """
 
-    __slots__ = ("device", "is_committed", "sharding")
+    __slots__ = ("device", "is_committed", "sharding", "where")
 
     def __init__(
-        self, device: Device, committed: bool, sharding: Sharding | None = None
+        self,
+        device: Device,
+        committed: bool,
+        sharding: Sharding | None = None,
+        where: Place | None = None,
     ) -> None:
         self.device = device
         self.is_committed = committed
         self.sharding = sharding
+        self.where = where
+
+    def __repr__(self) -> str:
+        return str(self.device)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _placement, (self.device, self.is_committed, self.sharding)
+
+
+class Roaming(Placement):
+    """The placement of arrays that nobody placed, on a device that may not be the
+    default one: what is computed from them may go elsewhere.
+    """
+
+    __slots__ = ()
+
+
+class Floating(Placement):
+    """The placement of host data that is on its way to an operation: it goes to the
+    device where that runs, or to this one if somebody asks before.
+    """
+
+    __slots__ = ()
+
+
+def _placement(device: Device, committed: bool, sharding: Any) -> Placement:
+    return device.placed(sharding) if committed else device.free
 
 
 class SingleDeviceSharding(Sharding):
@@ -156,6 +208,7 @@ def register_platform(name: str, factory: Callable[[], Any], *, first: bool) -> 
     if name in _order:
         _order.remove(name)
     _order.insert(0 if first else len(_order), name)
+    _ask_again()
 
 
 def set_discovery(look: Callable[[str], Callable[[], Any] | None]) -> None:
@@ -213,6 +266,9 @@ def default_platform() -> str:
 
 def default_placement() -> Placement:
     """Where an array goes that nobody placed."""
+    place: Placement | None = STATE.place
+    if place is not None:  # something is made with `device=`
+        return place
     chosen = config.jax_default_device
     if chosen is None:
         return _first_placement()
@@ -223,18 +279,57 @@ def default_placement() -> Placement:
 
 
 _first: dict[str, Placement] = {}
+_blessed: Placement | None = None
+_chosen = False  # whether some thread has a default device of its own
 
 
 def _first_placement() -> Placement:
     name = default_platform()
     found = _first.get(name)
     if found is None:
-        found = _first[name] = backend(name).devices()[0].free
+        place: Placement = backend(name).devices()[0].free
+        found = _first[name] = place
+    if found is not _blessed:
+        _bless(found)
     return found
+
+
+def _bless(place: Placement) -> None:
+    """Spares the recorder the question where arrays of this placement are computed."""
+    global _blessed
+    with _blessing:
+        if _chosen:
+            return
+        if _blessed is not None:
+            _blessed.__class__ = Roaming
+        _blessed = place
+        place.__class__ = Placement
+
+
+def _ask_again(chosen: bool | None = None) -> None:
+    """From now on, the recorder asks for the default device, until `_bless`."""
+    global _blessed, _chosen
+    with _blessing:
+        if chosen is not None:
+            _chosen = chosen
+        if _blessed is not None:
+            _blessed.__class__ = Roaming
+        _blessed = None
+
+
+_blessing = make_lock()
+on_switch(("jax_default_device",), _ask_again)
+on_switch(("jax_platforms",), lambda _: _ask_again())
 
 
 def devices(platform: str | None = None) -> list[Device]:
     return list(backend(platform).devices())
+
+
+def several() -> bool:
+    """Whether there is more than one device in use."""
+    backends = list(_backends.values())
+    return len(backends) > 1 or any([len(b.devices()) > 1 for b in backends])
 
 
 def tell_of_backends(listener: Callable[[Any], None]) -> Callable[[], None]:

@@ -50,12 +50,12 @@ class Entry:
     operand types; `weight` counts equations, `load` estimates the bytes moved. `several`
     says that the results are projections of a node that no user holds. `alone` is the
     program of this one operation on distinct arrays, once it was needed. `traced`: see
-    `Origins`.
+    `Origins`. `targets` are the devices that a call says it runs on, with their lines.
     """
 
     __slots__ = (
         "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
-        "several", "projections", "alone", "calls_host", "traced",
+        "several", "projections", "alone", "calls_host", "traced", "targets",
     )  # fmt: skip
     projected = False
 
@@ -73,6 +73,7 @@ class Entry:
         self.projections = [_projection(i, a) for i, a in enumerate(self.avals)]
         self.alone: Any = None
         self.calls_host = False
+        self.targets: dict[Any, Any] = {}
         self.traced = not op.multiple and Origins.wanted(op, in_avals, self.aval)
         if op.kind is Kind.UPDATE:  # touches the elements that it replaces
             self.load = sum([a.nbytes for a in in_avals[1:]])
@@ -80,6 +81,7 @@ class Entry:
             _require(op, in_avals)
             self.weight = sum([len(j.eqns) for j in (*op.jaxprs(), *op.stands_for)])
             self.calls_host = calls_host(op)
+            self.targets = targets(op)
             self.heavy = (
                 self.calls_host
                 or self.weight > LIGHT_CALL_EQUATIONS
@@ -117,6 +119,29 @@ def calls_host(op: Op) -> bool:
 @memo_on_first
 def _calls_host(jaxpr: Jaxpr) -> bool:
     return any([calls_host(eqn.op) for eqn in jaxpr.eqns])
+
+
+def targets(op: Op) -> dict[Any, Any]:
+    """The devices where a call puts arrays, with the first line that says so."""
+    found: dict[Any, Any] = {}
+    for jaxpr in (*op.jaxprs(), *op.stands_for):
+        for device, where in _targets(jaxpr).items():
+            found.setdefault(device, where)
+    return found
+
+
+@memo_on_first
+def _targets(jaxpr: Jaxpr) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for eqn in jaxpr.eqns:
+        target = eqn.op.target
+        if target is not None:
+            if target.is_committed:
+                found.setdefault(target.device, eqn.where)
+        elif eqn.op.kind is Kind.CALL:
+            for device, where in targets(eqn.op).items():
+                found.setdefault(device, where)
+    return found
 
 
 class Projection:

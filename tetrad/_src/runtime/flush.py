@@ -21,6 +21,7 @@ from typing import Any
 
 from tetrad._src.runtime import counts, execute
 from tetrad._src.runtime.array import Array, Deleted, deleted
+from tetrad._src.runtime.device import Floating
 from tetrad._src.runtime.entry import Entry, Origins
 
 CUT = 128  # operations on a tape before it looks for its period
@@ -52,6 +53,7 @@ _all_tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
 threads = _Threads()
 lock = threading.RLock()
 _busy = False
+floated = False  # whether host data was ever left floating
 
 if hasattr(os, "register_at_fork"):  # a child must not find it held by nobody
     os.register_at_fork(
@@ -135,6 +137,9 @@ def force(x: Array) -> Any:
                 "an array was read while its own recording was being submitted (from a"
                 " destructor or a weak reference callback)"
             )
+        if type(x.placement) is Floating:
+            land(x, x.placement.device)
+            continue
         if tape is None:
             _compute_alone(x)
             continue
@@ -147,6 +152,36 @@ def force(x: Array) -> Any:
     if type(x.buffer) is Deleted:
         raise deleted(x)
     return x.buffer
+
+
+def land(x: Array, device: Any) -> None:
+    """Has floating host data go to a device."""
+    with lock:
+        if x.buffer is not None:
+            return
+        (data,) = x.args
+        x.buffer = device.backend.put(data, x.aval, device, x.where)
+        x.placement = device.free
+        x.args = ()
+
+
+def _land_operands(node: Array) -> None:
+    """Has floating operands of a node go where it runs."""
+    for arg in node.args:
+        if (
+            type(arg) is Array
+            and arg.buffer is None
+            and type(arg.placement) is Floating
+        ):
+            land(arg, node.placement.device)
+
+
+def _begin_counting(snapshot: list[Array]) -> None:
+    """Has floating operands, which are on no tape, start with no uses."""
+    for node in snapshot:
+        for arg in node.args:
+            if type(arg) is Array:
+                arg.uses = 0
 
 
 def _run_alone(tape: Tape, x: Array) -> bool:
@@ -271,6 +306,10 @@ def _flush(snapshot: list[Array]) -> None:
     outs = _live(snapshot, _count(snapshot))
     if not outs:
         return
+    if floated:
+        for node in snapshot:
+            if node.epoch == execute.epoch:
+                _land_operands(node)
     device = outs[0].placement.device
     if all([x.placement.device is device for x in outs]):
         execute.submit(snapshot, outs, device)
@@ -284,6 +323,8 @@ def _flush(snapshot: list[Array]) -> None:
 def _count(snapshot: list[Array]) -> list[int]:
     """Reference counts of the nodes; notes in `uses` how many the tape itself holds."""
     held = counts.count(snapshot)  # first: no local may hold a node yet
+    if floated:
+        _begin_counting(snapshot)
     mark = execute.next_epoch()  # of ready operands that have been met
     for node in snapshot:
         node.uses = 0
@@ -418,6 +459,8 @@ def _needed(x: Array) -> list[Array]:
     stack = [x]
     while stack:
         node = stack[-1]
+        if floated:
+            _land_operands(node)
         waiting = []
         for arg in node.args:
             if type(arg) is not Array or arg.buffer is not None or id(arg) in done:

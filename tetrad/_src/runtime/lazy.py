@@ -26,6 +26,7 @@ from tetrad._src.core.op import Kind, Op, infer
 from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.runtime import array as array_module
 from tetrad._src.runtime import execute, host
+from tetrad._src.runtime import flush as flush_module
 from tetrad._src.runtime.array import (
     Array,
     Deleted,
@@ -33,9 +34,16 @@ from tetrad._src.runtime.array import (
     deleted,
     new_array,
 )
-from tetrad._src.runtime.device import Placement, default_placement
+from tetrad._src.runtime.device import (
+    Device,
+    Floating,
+    Placement,
+    Roaming,
+    default_placement,
+    several,
+)
 from tetrad._src.runtime.entry import Entry, entries, entry_of
-from tetrad._src.runtime.flush import HEAVY, checkpoint, flush, force, prune_all
+from tetrad._src.runtime.flush import HEAVY, checkpoint, flush, force, land, prune_all
 from tetrad._src.runtime.flush import flush_all as flush_all
 from tetrad._src.runtime.flush import lock as _lock
 from tetrad._src.runtime.flush import threads as _threads
@@ -44,6 +52,7 @@ from tetrad._src.util.config import config
 from tetrad._src.util.frames import expression_at, format_where, user_frame
 
 LONGEST = 60  # characters of the user's words in a message
+AGAIN = 16  # pending operations that are done again on another device, at most
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 
 BY_VALUE = (
@@ -77,7 +86,7 @@ class Recorder(Trace):
                 place = x.placement
                 if type(y) is Array:
                     if y.placement is not place:
-                        return self.general(op, args)
+                        place = _together(place, y.placement)
                     key = (op, x.aval, y.aval)
                 else:
                     if type(y) is int and not INT_MIN <= y <= INT_MAX:
@@ -101,7 +110,7 @@ class Recorder(Trace):
         else:
             return self.general(op, args)
         entry = entries[config.x64].get(key)
-        if entry is None or type(place) is not Placement:
+        if entry is None or (type(place) is not Placement and not _at_home(place)):
             return self.general(op, args)
         tape = _threads.tape
         if len(tape.nodes) >= tape.cut or tape.load > HEAVY:
@@ -139,11 +148,12 @@ class Recorder(Trace):
             if type(arg) is not Array:
                 return self.general(op, args)  # type: ignore[no-any-return]
             if arg.placement is not place:
-                if place is not None:
-                    return self.general(op, args)  # type: ignore[no-any-return]
-                place = arg.placement
+                if place is None:
+                    place = arg.placement
+                else:
+                    place = _together(place, arg.placement)
         arg = None
-        if type(place) is not Placement:
+        if type(place) is not Placement and not _at_home(place):
             return self.general(op, args)  # type: ignore[no-any-return]
         tape = _threads.tape
         if len(tape.nodes) >= tape.cut or tape.load > HEAVY:
@@ -170,9 +180,13 @@ class Recorder(Trace):
         if moved is not None:
             op, arrays, places, _ = moved
             args = insert(args, arrays, places)
-        args = tuple([_operand(a) for a in args])
         place = place_of(args)
+        args = tuple([_operand(a, place) for a in args])
+        if op.target is not None:
+            return _put_on(op, *args)
         entry = entry_of(op, args)
+        if entry.targets:
+            place = _constrained(entry, place)
         if not op.multiple:
             return _record(entry, args, place)
         where = STATE.where or user_frame()
@@ -182,7 +196,11 @@ class Recorder(Trace):
         if entry.heavy or any(getattr(op, "donated", ())):
             return call_now(op, entry, args, place, where)
         call = _record(entry, args, place, where)
-        if op.kind is Kind.CALL and all([type(a) is Array for a in args]):
+        if (
+            op.kind is Kind.CALL
+            and not entry.targets
+            and all([type(a) is Array for a in args])
+        ):
             op.__dict__["_entry"] = entry
         if not entry.several:
             return [call]
@@ -193,12 +211,17 @@ class Recorder(Trace):
 _WIDE = frozenset([int, np.int64, np.uint64])
 
 
-def _operand(x: Any) -> Any:
-    """An operand as the tape takes it: an Array, or a scalar passed by value."""
+def _operand(x: Any, place: Placement) -> Any:
+    """An operand as the tape takes it: an Array, or a scalar passed by value.
+
+    What is an array of the host goes to `place`.
+    """
     kind = type(x)
     if kind is Array:
         if type(x.buffer) is Deleted:
             raise deleted(x)
+        if type(x.placement) is Floating and place.is_committed:
+            land(x, place.device)
         return x
     if isinstance(x, Tracer):
         raise errors.UnexpectedTracerError(leak_message(x))
@@ -209,7 +232,7 @@ def _operand(x: Any) -> Any:
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         return next(t(x) for t in (bool, int, float) if isinstance(x, t))
     aval = aval_of(x)
-    return put(_narrowed(x, aval), aval)
+    return put(_narrowed(x, aval), aval, place.device.free)
 
 
 def _check_fits(x: Any, dtype: Any) -> None:
@@ -231,30 +254,86 @@ def _narrowed(x: Any, aval: Aval) -> np.ndarray[Any, Any]:
     return np.asarray(x, aval.dtype)
 
 
+# ---------------------------------------------------------------------- where it runs
+
+
+def _at_home(place: Any) -> bool:
+    """Whether what is computed from operands of this placement has it, too."""
+    return type(place) is Roaming and place is default_placement()
+
+
+def _together(one: Placement, other: Placement) -> Placement | None:
+    """The placement of what is computed from both; None where that is more work."""
+    if type(one) is not Placement or type(other) is not Placement:
+        return None
+    if one.device is not other.device:
+        return None
+    return one if one.is_committed else other
+
+
 def place_of(args: Sequence[Any]) -> Placement:
-    """Where the operation runs: where its committed operands are."""
+    """Where the operation runs: where its committed operands are, else by default."""
     chosen: Any = None
+    first: Any = None
     for x in args:
         if type(x) is not Array:
             continue
         place = x.placement
         if type(place) is DeletedPlacement:
             raise deleted(x)
-        if chosen is None or chosen is place:
-            chosen = place
-        elif chosen.device is place.device:
-            chosen = chosen if chosen.is_committed else place
-        elif not chosen.is_committed and place.is_committed:
-            chosen = place
-        elif place.is_committed:
-            line = user_frame()
-            words = expression_at(*line) if line is not None else None
-            raise ValueError(
-                f"{words + ': ' if words else ''}operands live on different devices:"
-                f" {chosen.device} and {place.device}. Both were placed there by you; move one with"
-                f" jax.device_put(x, {place.device!r})."
-            )
+        if not place.is_committed:
+            continue
+        if chosen is None:
+            chosen, first = place, x
+        elif chosen.device is not place.device:
+            raise ValueError(_apart(first, x))
     return chosen if chosen is not None else default_placement()
+
+
+def _apart(x: Array, y: Array) -> str:
+    """The message for operands that the user placed on different devices."""
+    line = user_frame()
+    words = expression_at(*line) if line is not None else None
+    one, other = x.placement, y.placement
+    device = other.device
+    return (
+        f"{words + ': ' if words else ''}operands live on different devices,"
+        f" {one.device} and {device}. {x.aval.long_name()} was placed on {one.device} at"
+        f" {format_where(one.where)}, and {y.aval.long_name()} on {device} at"
+        f" {format_where(other.where)}. Move one of them, as in jax.device_put(x,"
+        f" jax.devices({device.platform!r})[{device.id}])"
+    )
+
+
+def _constrained(entry: Entry, place: Placement) -> Placement:
+    """Where a call runs whose function says where: see `api.devices.device_put`."""
+    (device, where), *others = entry.targets.items()
+    if others:
+        other, line = others[0]
+        raise ValueError(
+            f"a compiled function runs on one device, but this one puts arrays on"
+            f" {device} at {format_where(where)} and on {other} at {format_where(line)}."
+            " Make it one function for each device, and move the arrays between the calls"
+        )
+    if not place.is_committed:
+        chosen: Placement = device.placed(where=where)
+        return chosen
+    if place.device is not device:
+        raise ValueError(
+            f"a compiled function runs on one device, but this one puts an array on"
+            f" {device} at {format_where(where)}, and its arguments are on {place.device},"
+            f" placed there at {format_where(place.where)}. Move the arguments before the"
+            " call, or the result after it, with jax.device_put"
+        )
+    return place
+
+
+def _put_on(op: Op, x: Any) -> Array:
+    """`device_put` under transformations, once these are peeled off."""
+    if type(x) is not Array:
+        aval = aval_of(x)
+        return put(np.asarray(x, aval.dtype), aval, op.target)
+    return copy_to(x, op.target)
 
 
 def _record(
@@ -274,8 +353,55 @@ def _record(
 
 
 def _moved(x: Array, place: Placement) -> Array:
-    """An uncommitted operand follows the committed ones."""
-    return x if x.placement.device is place.device else copy_to(x, place)
+    """An operand that nobody placed follows the operation."""
+    device = place.device
+    if type(x.placement) is Floating:
+        land(x, device)
+    if x.placement.device is device:
+        return x
+    found = _again(x, device.free)
+    return copy_to(x, device.free) if found is None else found
+
+
+def _again(x: Array, place: Placement) -> Array | None:
+    """A pending array that depends on no other data, recorded anew for another device.
+
+    So what a function makes on its way (a mask, a count) is made where it is needed.
+    Host data that has not gone anywhere yet counts as no data.
+    """
+    made: dict[int, Array] = {}
+    stack = [x]
+    while stack:
+        node = stack[-1]
+        if id(node) in made:
+            stack.pop()
+            continue
+        if type(node.placement) is Floating and node.buffer is None:
+            made[id(node)] = _floating(node.args, node.aval, place.device, node.where)
+            continue
+        if node.buffer is not None or type(node.entry) is not Entry:
+            return None
+        args = [a for a in node.args if type(a) is Array]
+        waiting = [a for a in args if id(a) not in made]
+        if waiting:
+            stack += waiting
+        elif len(made) == AGAIN:
+            return None
+        else:
+            new = [made[id(a)] if type(a) is Array else a for a in node.args]
+            copy = _node(node.entry, tuple(new), place, node.where)
+            made[id(node)] = copy
+            stack.pop()
+        if len(stack) > AGAIN:
+            return None
+    tape = _threads.tape
+    for node in made.values():
+        if type(node.placement) is Floating:
+            continue
+        node.tape = tape
+        tape.nodes.append(node)
+        tape.load += node.entry.load
+    return made[id(x)]
 
 
 def _node(entry: Any, args: tuple[Any, ...], place: Placement, where: Any) -> Array:
@@ -384,8 +510,8 @@ def _check_given_once(op: Any, args: Sequence[Any], donated: Sequence[bool]) -> 
 
 def _call_host(op: Op, args: Sequence[Any]) -> list[Array]:
     """Calls Python now, with arrays."""
-    args = tuple([_operand(a) for a in args])
     place = place_of(args)
+    args = tuple([_operand(a, place) for a in args])
     avals = tuple([aval_of(a) for a in args])
     outs = infer(op, avals)
     where = STATE.where or user_frame()
@@ -426,6 +552,22 @@ def put(
     return ready(buffer, aval, place, where)
 
 
+def float_in(host: np.ndarray[Any, Any], aval: Aval) -> Array:
+    """An array with a copy of a host array, for an operation that may run anywhere."""
+    place = default_placement()
+    if not several() or place.is_committed:
+        return put(host, aval, place)
+    where = STATE.where or user_frame()
+    return _floating((np.array(host),), aval, place.device, where)
+
+
+def _floating(data: tuple[Any, ...], aval: Aval, device: Device, where: Any) -> Array:
+    flush_module.floated = True
+    made = ready(None, aval, device.floating, where)
+    made.args = data
+    return made
+
+
 def ready(buffer: Any, aval: Aval, place: Placement, where: Any) -> Array:
     """An array on an existing buffer."""
     made = new_array(Array)
@@ -452,20 +594,27 @@ def operand_array(x: Any, aval: Aval) -> Array:
     return x if x.aval is aval else alias(x, aval)
 
 
-def copy_to(x: Array, place: Placement) -> Array:
-    """A new array with the value of `x`; `x` stays where it is."""
+def copy_to(x: Array, place: Placement, share: bool = True) -> Array:
+    """A new array with the value of `x`, which stays where it is.
+
+    On the device of `x` it has the memory of `x`, unless `share` is False.
+    """
     buffer = array_module.ready_buffer(x)
     where = STATE.where or user_frame()
-    source = x.placement.device
-    if place.device is source:
-        return ready(buffer, x.aval, place, where)
+    source, target = x.placement.device, place.device
+    if target is source and share:
+        return _noted(x, ready(buffer, x.aval, place, where))
     host = source.backend.get(buffer, x.aval)
-    return ready(
-        place.device.backend.put(host, x.aval, place.device, where),
-        x.aval,
-        place,
-        where,
-    )
+    moved = target.backend.put(host, x.aval, target, where)
+    return _noted(x, ready(moved, x.aval, place, where))
+
+
+def _noted(x: Array, copy: Array) -> Array:
+    """The copy, with what the language knows about `x`."""
+    note = getattr(x, "note", None)
+    if note is not None:
+        copy.note = note
+    return copy
 
 
 def install() -> None:

@@ -107,6 +107,15 @@ def _bounds(name: str, value: Any) -> Any:
     return _one_of("off", "warn", "error")(name, value)
 
 
+def _device(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, str) or hasattr(value, "platform"):
+        return value or None
+    raise ValueError(
+        f"{name} must be a device such as jax.devices('cpu')[0], the name of a platform"
+        f" such as 'cpu', or None; got {value!r}"
+    )
+
+
 def _pairs(name: str, value: Any) -> Any:
     if not isinstance(value, tuple):
         raise ValueError(f"{name} is set by the contexts of make_user_context")
@@ -205,7 +214,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         compiles=True,
     ),
     "jax_default_device": Setting(
-        None, _anything, "Where new arrays go: a device, a platform name or None."
+        None, _device, "Where new arrays go: a device, a platform name or None."
     ),
     "jax_platforms": Setting(
         None, _text, "Platforms to look for, best first, separated by commas."
