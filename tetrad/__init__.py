@@ -37,6 +37,7 @@ from tetrad import test_util as test_util
 from tetrad import tree as tree
 from tetrad import tree_util as tree_util
 from tetrad import typing as typing
+from tetrad._src.api.copies import no_copies as no_copies
 from tetrad._src.api.devices import block_until_ready as block_until_ready
 from tetrad._src.api.devices import clear_caches as clear_caches
 from tetrad._src.api.devices import copy_to_host_async as copy_to_host_async

@@ -2,6 +2,7 @@
 
 from tetrad._src.util.errors import CheckError as CheckError
 from tetrad._src.util.errors import ConcretizationTypeError as ConcretizationTypeError
+from tetrad._src.util.errors import CopyError as CopyError
 from tetrad._src.util.errors import DeletedArrayError as DeletedArrayError
 from tetrad._src.util.errors import JAXIndexError as JAXIndexError
 from tetrad._src.util.errors import JaxprTypeError as JaxprTypeError
@@ -32,6 +33,7 @@ from tetrad._src.util.errors import UnexpectedTracerError as UnexpectedTracerErr
 __all__ = [
     "CheckError",
     "ConcretizationTypeError",
+    "CopyError",
     "DeletedArrayError",
     "JAXIndexError",
     "JAXTypeError",

@@ -3,6 +3,8 @@
 from tetrad._src.see.compiles import Compile as Compile
 from tetrad._src.see.compiles import Compiles as Compiles
 from tetrad._src.see.compiles import compiles as compiles
+from tetrad._src.see.copies import Copies as Copies
+from tetrad._src.see.copies import copies as copies
 from tetrad._src.see.keys import Keys as Keys
 from tetrad._src.see.keys import keys_of_block as keys
 from tetrad._src.see.memory import Memory as Memory

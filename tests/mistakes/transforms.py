@@ -454,15 +454,30 @@ state + 1
         "float32[3]",
     ),
     mistake(
-        "an array that is donated twice",
+        "an update that must not copy",
         """
-step = jax.jit(lambda p, q: (p + q["w"], p - q["w"]), donate_argnums=(0, 1))
-state = jnp.zeros(3)
-step(state, {"w": state})
+x = jnp.zeros(3)
+b = x
+with jax.no_copies():
+    x = x.at[0].set(1)
 """,
-        RuntimeError,
-        "donated twice",
-        "`q['w']`",
+        errors.CopyError,
+        "x.at[0].set(1)",
+        "held by `b` at an_update_that_must_not_copy.py:2",
+        "del b",
+    ),
+    mistake(
+        "a call that must not copy",
+        """
+step = jax.jit(lambda state: state.at[0].add(1))
+state = jnp.zeros(100_000)
+with jax.no_copies():
+    state = step(state)
+""",
+        errors.CopyError,
+        "state.at[0].add(1)",
+        "`state`",
+        "jit(<lambda>, donate_argnums=...)",
     ),
     mistake(
         "a compiled function called with other types",

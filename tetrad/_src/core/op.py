@@ -219,6 +219,7 @@ class Op(metaclass=Primitive):
     consumes: ClassVar[tuple[int, ...]] = ()  # operands that are keys being used up
     commutes: ClassVar[bool] = False
     cheap: ClassVar[bool] = False  # computing it again beats reading it from memory
+    updates: ClassVar[int | None] = None  # the operand that it changes elements of
     hidden: ClassVar[tuple[str, ...]] = ()  # fields that jaxpr text leaves out
     fixed: ClassVar[dict[str, Any]] = {}  # JAX's parameters that have one value here
     effects: ClassVar[frozenset[Any]] = frozenset()  # see `effects.py`

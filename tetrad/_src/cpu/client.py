@@ -229,6 +229,9 @@ class CpuBackend:
     def compile(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Any:
         return compiler.compile(jaxpr, by_value)
 
+    def copies(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> tuple[Any, ...]:
+        return compiler.copies(jaxpr, by_value)
+
     def cost(self, jaxpr: Jaxpr) -> dict[str, float]:
         return compiler.cost(jaxpr, (False,) * len(jaxpr.ins))
 

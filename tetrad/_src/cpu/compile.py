@@ -62,7 +62,7 @@ from tetrad._src.passes.ir import (
     leaves,
     loops_of,
 )
-from tetrad._src.passes.plan import Memory, allocate
+from tetrad._src.passes.plan import Memory, UpdateCopy, allocate
 from tetrad._src.passes.simplify import simplify
 from tetrad._src.passes.text import plan_text, program_text
 from tetrad._src.runtime import threads
@@ -154,6 +154,7 @@ class Program:
         "out_avals",
         "by_value",
         "donors",
+        "copies",
         "work",
         "work_in_place",
         "arena",
@@ -175,6 +176,7 @@ class Program:
     out_avals: tuple[Aval, ...]
     by_value: tuple[bool, ...]
     donors: tuple[int | None, ...]
+    copies: tuple[UpdateCopy, ...]
     work: int
     work_in_place: int
     arena: int
@@ -258,11 +260,19 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     program.out_avals = jaxpr.out_avals
     program.by_value = by_value
     program.donors = tuple(memory.donors)
+    program.copies = tuple(memory.copies)
     program.arena = memory.arena
     program.image = None
     program.fields = _fields(plan, memory)
     _assemble(program, plan, memory, lowered)
     return program
+
+
+def copies(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> tuple[UpdateCopy, ...]:
+    """The updates of a program that may copy, as its `copies`; compiles nothing."""
+    plan = fuse(simplify(jaxpr), by_value, COSTS)
+    memory = allocate(plan, scratch(lower_steps(plan)), marked(jaxpr))
+    return tuple(memory.copies)
 
 
 def lower_steps(plan: Plan) -> dict[Step, Launches]:

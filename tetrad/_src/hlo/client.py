@@ -27,9 +27,10 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Eqn, Jaxpr
 from tetrad._src.core.text import jaxpr_text
 from tetrad._src.hlo import types
-from tetrad._src.hlo.donation import donations
+from tetrad._src.hlo.donation import donations, update_copies
 from tetrad._src.hlo.emit import emit
 from tetrad._src.passes.origins import Origin, whole
+from tetrad._src.passes.plan import UpdateCopy
 from tetrad._src.runtime import events, waits
 from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime.device import Device
@@ -94,14 +95,15 @@ class Program:
     """A compiled jaxpr."""
 
     __slots__ = (
-        "in_avals", "out_avals", "by_value", "donors", "work", "nbytes", "jaxpr",
-        "loaded", "donated", "new_kernels", "__weakref__",
+        "in_avals", "out_avals", "by_value", "donors", "copies", "work", "nbytes",
+        "jaxpr", "loaded", "donated", "new_kernels", "__weakref__",
     )  # fmt: skip
 
     in_avals: tuple[Aval, ...]
     out_avals: tuple[Aval, ...]
     by_value: tuple[bool, ...]
     donors: tuple[int | None, ...]
+    copies: tuple[UpdateCopy, ...]
     work: int
     nbytes: int  # of all outputs
     jaxpr: Jaxpr
@@ -207,11 +209,15 @@ class PjrtBackend:
         program.by_value = by_value
         program.donated = donated
         program.donors = tuple([donated.get(j) for j in range(len(jaxpr.outs))])
+        program.copies = update_copies(jaxpr, donated)
         program.nbytes = sum([aval.nbytes for aval in jaxpr.out_avals])
         program.work = sum([aval.nbytes for aval in jaxpr.in_avals]) + program.nbytes
         program.new_kernels = 1
         self._programs.add(program)
         return program
+
+    def copies(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> tuple[Any, ...]:
+        return update_copies(jaxpr, donations(jaxpr, by_value))
 
     def cost(self, jaxpr: Jaxpr) -> dict[str, float]:
         return self.compile(jaxpr, (False,) * len(jaxpr.ins)).cost()

@@ -14,6 +14,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Var
 from tetrad._src.core.op import Kind
 from tetrad._src.passes.donation import marked
+from tetrad._src.passes.plan import UpdateCopy
 
 
 def donations(jaxpr: Jaxpr, by_value: Sequence[bool]) -> dict[int, int]:
@@ -45,6 +46,21 @@ def _updated(atom: Atom, makers: dict[Atom, Eqn]) -> Atom:
         if eqn is None or eqn.op.kind is not Kind.UPDATE:
             return atom
         atom = eqn.ins[0]
+
+
+def update_copies(jaxpr: Jaxpr, donated: dict[int, int]) -> tuple[UpdateCopy, ...]:
+    """The updates of inputs that copy unless the output takes over the input's memory.
+
+    What the plugin copies inside of a program is not known.
+    """
+    makers: dict[Atom, Eqn] = {var: eqn for eqn in jaxpr.eqns for var in eqn.outs}
+    copies = []
+    for output, source in donated.items():
+        eqn = makers.get(jaxpr.outs[output])
+        if eqn is not None and eqn.op.kind is Kind.UPDATE:
+            size = jaxpr.in_avals[source].nbytes
+            copies.append(UpdateCopy(output, source, size, 1, eqn.where))
+    return tuple(copies)
 
 
 def _fits(x: Aval, y: Aval) -> bool:

@@ -396,7 +396,7 @@ def _masked(x: Value, mask: Value, axis: int, new: Any) -> Any:
     check_mask(mask, x.shape[axis : axis + mask.ndim], NAME)
     axes = tuple(range(axis, axis + mask.ndim))
     wide = lax.broadcast_in_dim(mask, x.shape, axes)
-    return lax.select(wide, _spread(new, x.shape), x)
+    return lax.replace(wide, x, _spread(new, x.shape))
 
 
 # --------------------------------------------------------------------------------- windows

@@ -93,6 +93,7 @@ from tetrad._src.ops.elementwise import population_count as population_count
 from tetrad._src.ops.elementwise import pow as pow
 from tetrad._src.ops.elementwise import real as real
 from tetrad._src.ops.elementwise import rem as rem
+from tetrad._src.ops.elementwise import replace as replace
 from tetrad._src.ops.elementwise import round as round
 from tetrad._src.ops.elementwise import select as select
 from tetrad._src.ops.elementwise import shift_left as shift_left

@@ -202,8 +202,8 @@ class SelectN(Elementwise):
         zero = aval_of(ct).dtype.type(0)
         return (
             None,
-            self(which, ct, zero) if isinstance(on_false, Linear) else None,
-            self(which, zero, ct) if isinstance(on_true, Linear) else None,
+            _SELECT(which, ct, zero) if isinstance(on_false, Linear) else None,
+            _SELECT(which, zero, ct) if isinstance(on_true, Linear) else None,
         )
 
     def simplify(self, which: Any, on_false: Any, on_true: Any) -> Any:
@@ -218,6 +218,16 @@ class SelectN(Elementwise):
 
 
 _SELECT = SelectN()
+
+
+class Replace(SelectN):
+    """`old`, but `new` where `which` is true: what an update by a mask does.
+
+    It is a selection; only reports about copies tell them apart.
+    """
+
+    name = "select_n"
+    updates = 1
 
 
 def select_n(which: Operand, *cases: Operand) -> Any:
@@ -252,6 +262,15 @@ def _select_among(which: Any, cases: list[Any]) -> Any:
         return _SELECT(lt(which, middle), choose(middle, high), choose(low, middle))
 
     return choose(0, len(cases))
+
+
+_REPLACE = Replace()
+
+
+def replace(which: Operand, old: Operand, new: Operand) -> Any:
+    """`old` with the elements of `new` where `which` is true."""
+    which = check_operand(which, "select_n", 0)
+    return _REPLACE(which, *operands("select_n", (old, new)))
 
 
 def select(pred: Operand, on_true: Operand, on_false: Operand) -> Any:

@@ -67,6 +67,7 @@ from tetrad._src.ops.compare import le as le
 from tetrad._src.ops.compare import lt as lt
 from tetrad._src.ops.compare import ne as ne
 from tetrad._src.ops.compare import population_count as population_count
+from tetrad._src.ops.compare import replace as replace
 from tetrad._src.ops.compare import select as select
 from tetrad._src.ops.compare import select_n as select_n
 from tetrad._src.ops.compare import shift_left as shift_left

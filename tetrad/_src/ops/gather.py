@@ -472,6 +472,7 @@ class ScatterOp(Op):
     mode: GatherScatterMode = GatherScatterMode.FILL_OR_DROP
 
     kind = Kind.UPDATE
+    updates = 0
     aligned = False
     sets_weak = True
 

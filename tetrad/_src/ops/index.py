@@ -171,6 +171,7 @@ class DynamicUpdateSlice(Op):
     """
 
     kind = Kind.UPDATE
+    updates = 0
     linear = ((0, 1),)
     aligned = False
     sets_weak = True

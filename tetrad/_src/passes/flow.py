@@ -44,6 +44,7 @@ from tetrad._src.passes.ir import (
     Read,
     Scalar,
     Step,
+    Update,
     Write,
 )
 from tetrad._src.passes.pull import Puller
@@ -292,6 +293,7 @@ class FlowPlacer(Puller):
                 (carry,) = self.start([x], [made[position - first]])
                 value = carry.value
                 kernel.updated.append(value)
+                self.plan.updates.append(Update(value, value, _line_of_update(op)))
             values.append((value, x.aval.dtype))
         return values
 
@@ -323,6 +325,7 @@ class FlowPlacer(Puller):
             value = self.new_value(node)
             if x.value >= 0:
                 self.steps.append(Copy(x.value, value))
+                self.plan.starts.append((x.value, value))
             else:
                 self.write(x, value)
             carries.append(memory_node(x.aval, value))
@@ -336,6 +339,16 @@ class FlowPlacer(Puller):
         offset, stride = (last, -size) if reverse else (0, size)
         self.plan.parts[value] = Part(whole, offset, stride, loop)
         return value
+
+
+def _line_of_update(op: Any) -> Any:
+    """The user's line of the first update in a loop."""
+    for jaxpr in op.jaxprs():
+        for eqn in jaxpr.eqns:
+            found = eqn.where if eqn.op.updates is not None else _line_of_update(eqn.op)
+            if found is not None:
+                return found
+    return None
 
 
 def _passed(loop: Loop, inputs: Sequence[Var], outs: Sequence[Atom]) -> dict[int, int]:

@@ -49,6 +49,7 @@ from tetrad._src.passes.ir import (
     Scatter,
     Step,
     Term,
+    Update,
     Write,
     is_wide,
 )
@@ -119,6 +120,7 @@ class Placer(FlowPlacer):
                 self.settle(node)
                 if node.stored and node.uses:
                     self.place_write(node)
+                    self.note_update(eqn, node)
         elif eqn.op.kind is Kind.REDUCE:
             self.place_reduction(eqn, made)
         elif eqn.op.regions is not None:
@@ -460,11 +462,21 @@ class Placer(FlowPlacer):
             last = max(last, step)
         node.far, node.near = last + 1, -1
 
+    def note_update(self, eqn: Eqn, node: Node) -> None:
+        """Notes that `eqn` updates an array, if it does and that is in memory."""
+        number = eqn.op.updates
+        if number is None or node.op is not eqn.op:
+            return
+        base = node.ins[number]
+        if base.value >= 0 and base.kind != VALUE:
+            self.plan.updates.append(Update(base.value, node.value, eqn.where))
+
     def place_update(self, eqn: Eqn, node: Node) -> None:
         op = eqn.op
         base, ins = node.ins[0], node.ins
         value = self.new_value(node)
         self.steps.append(Copy(base.value, value))
+        self.note_update(eqn, node)
         copied = len(self.steps) - 1
         if op.point is not None:
             self.place_scatter(op, node, value)

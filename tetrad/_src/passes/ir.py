@@ -384,6 +384,14 @@ class Swap(NamedTuple):
     copies: tuple[Copy, ...]
 
 
+class Update(NamedTuple):
+    """Value `target` is what an update at the user's line `where` makes of `source`."""
+
+    source: int
+    target: int
+    where: Any
+
+
 MANY = 1_000_000.0  # the turns of a loop that nobody can count beforehand
 
 
@@ -425,9 +433,22 @@ def loops_of(steps: list[Step]) -> Iterator[Loop]:
 
 
 class Plan:
-    """Steps over numbered values."""
+    """Steps over numbered values.
 
-    __slots__ = ("by_value", "avals", "steps", "outs", "inputs", "parts")
+    Beside the steps it notes for reports which values updates make of others, and (in
+    `starts`) which values loops carry first.
+    """
+
+    __slots__ = (
+        "by_value",
+        "avals",
+        "steps",
+        "outs",
+        "inputs",
+        "parts",
+        "updates",
+        "starts",
+    )
 
     def __init__(self, in_avals: tuple[Aval, ...], by_value: tuple[bool, ...]) -> None:
         self.inputs = len(in_avals)
@@ -436,6 +457,8 @@ class Plan:
         self.steps: list[Step] = []
         self.outs: list[int] = []
         self.parts: dict[int, Part] = {}
+        self.updates: list[Update] = []
+        self.starts: list[tuple[int, int]] = []
 
     def new_value(self, aval: Aval) -> int:
         self.avals.append(aval)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import dense_strides
@@ -34,6 +34,7 @@ from tetrad._src.passes.ir import (
     Plan,
     Step,
     Swap,
+    Update,
 )
 
 # Bytes, first and last number, which values; or which scratch memory of a step.
@@ -54,6 +55,7 @@ class Memory:
         "arena",
         "arena_slot",
         "donors",
+        "copies",
         "swaps",
     )
 
@@ -64,6 +66,7 @@ class Memory:
         self.arena = 0
         self.arena_slot = 0
         self.donors: list[int | None] = []
+        self.copies: list[UpdateCopy] = []
         self.swaps: list[Swap] = []
 
     def place(self, plan: Plan, value: int) -> tuple[int, int]:
@@ -74,6 +77,20 @@ class Memory:
             offset += part.offset
             value = part.whole
         return self.slots[value], self.offsets[value] + offset
+
+
+class UpdateCopy(NamedTuple):
+    """An update that copies the array that it updates.
+
+    If `output` is a number, it does so unless that output takes over the buffer of the
+    old array. `source` is the slot of the input that the old array is, if it is one.
+    """
+
+    output: int | None
+    source: int | None
+    nbytes: int
+    turns: int  # how often, as far as that is known beforehand
+    where: Any
 
 
 class Carried(NamedTuple):
@@ -243,6 +260,7 @@ def allocate(
         return memory  # one kernel that writes the results, of nothing
     lives = Lives(plan)
     shared, find = _share(plan, lives, memory, preferred)
+    memory.copies = _update_copies(plan, lives, memory, find)
     memory.swaps = exchange(plan, lives, find, shared)
     if shared or any(scratch.values()):
         _pack(plan, lives, memory, shared, scratch)
@@ -311,6 +329,50 @@ def _share(
         if _starts_here(plan, lives, root, find(target), target):
             memory.donors[j] = memory.slots[source]
     return groups, find
+
+
+def _update_copies(
+    plan: Plan, lives: Lives, memory: Memory, find: Callable[[int], int]
+) -> list[UpdateCopy]:
+    """The updates that may copy. If loops update what they carry, it is the start of
+    the loop that copies."""
+    changed = {find(update.target): update for update in reversed(plan.updates)}
+    updates = list(plan.updates)
+    for source, target in plan.starts:
+        update = changed.get(find(target))
+        if update is not None and find(source) != find(target):
+            updates.append(Update(source, target, update.where))
+    output = {value: j for j, value in enumerate(plan.outs)}
+    turns = dict(_turns(plan.steps, 1)) if updates else {}
+    copies = []
+    for source, target, where in updates:
+        if source in plan.parts or lives.first[target] < 0:
+            continue
+        slot = memory.slots[source] if source < plan.inputs else None
+        j = None
+        if slot is not None:
+            j = output.get(find(target))
+            if j is None or memory.donors[j] != slot:
+                j = None
+        elif find(source) == find(target):
+            continue
+        size = plan.avals[source].nbytes
+        copies.append(UpdateCopy(j, slot, size, turns.get(target, 1), where))
+    return copies
+
+
+def _turns(steps: Sequence[Step], turns: int) -> Iterator[tuple[int, int]]:
+    """How often values are written, as far as that is known."""
+    for step in steps:
+        if type(step) is Branch:
+            for block in step.blocks:
+                yield from _turns(block, turns)
+        elif type(step) is Loop:
+            yield from _turns(step.test, turns)
+            yield from _turns(step.body, turns * (step.length or 1))
+        else:
+            for value in written_values(step):
+                yield value, turns
 
 
 def _starts_here(

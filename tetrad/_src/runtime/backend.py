@@ -26,6 +26,7 @@ class Executable(Protocol):
     out_avals: tuple[Aval, ...]
     by_value: tuple[bool, ...]  # inputs that are Python or NumPy scalars
     donors: tuple[int | None, ...]  # input whose buffer an output may take over
+    copies: tuple[Any, ...]  # updates that may copy: see `passes.plan.UpdateCopy`
     work: int  # estimated nanoseconds on the device
 
     def text(self, stage: str) -> str:
@@ -51,6 +52,10 @@ class Backend(Protocol):
     def devices(self) -> Sequence[Any]: ...
 
     def compile(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Executable: ...
+
+    def copies(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> tuple[Any, ...]:
+        """The `copies` of the program of `jaxpr`, with the lines of this very jaxpr."""
+        ...
 
     def cost(self, jaxpr: Jaxpr) -> dict[str, float]:
         """The cost of a program that need not exist yet; see `Executable.cost`."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, Why
-from tetrad._src.runtime import counts
+from tetrad._src.runtime import copies, counts
 from tetrad._src.runtime.array import Array, Deleted, deleted
 from tetrad._src.runtime.events import Run, Timing, runs
 from tetrad._src.util import log, monitoring
@@ -92,6 +92,12 @@ def submit(
             node.epoch = mark
     executable, leaves, scalars = _program(nodes, outs, device)
     takeover = _takeovers(executable.donors, leaves, owners, donated or ())
+    if executable.copies:
+
+        def closing() -> tuple[Jaxpr, tuple[bool, ...]]:
+            return close(nodes, leaves, outs)[0], executable.by_value
+
+        copies.before(executable, takeover, nodes, leaves, device, closing)
     inputs = [x.buffer for x in leaves]
     lines = [x.where for x in outs]
     launched = False

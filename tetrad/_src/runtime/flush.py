@@ -23,6 +23,7 @@ from tetrad._src.runtime import counts, execute
 from tetrad._src.runtime.array import Array, Deleted, deleted
 from tetrad._src.runtime.device import Floating
 from tetrad._src.runtime.entry import Entry, Origins
+from tetrad._src.util import errors
 
 CUT = 128  # operations on a tape before it looks for its period
 LONGEST = 4096  # a tape never grows beyond this
@@ -146,6 +147,8 @@ def force(x: Array) -> Any:
         try:
             if len(tape.nodes) != 1 or not _run_alone(tape, x):
                 flush(tape)
+        except errors.CopyError:
+            raise  # everything is still recorded
         except Exception:
             # Perhaps it was something else on the tape that failed.
             _detach(tape)
@@ -258,6 +261,12 @@ def flush(tape: Tape | None = None) -> None:
                     Origins.note(node)
                 node.args = ()
                 node.entry = None
+        except errors.CopyError as error:  # before the launch: all stays recorded
+            _drop_done(tape)
+            del snapshot
+            # The frames of the traceback so far would hold the arrays.
+            error.__traceback__ = None
+            raise
         except Exception:
             execute.launched = False
             _detach(tape)

@@ -25,7 +25,7 @@ from tetrad._src.core.leaks import leak_message
 from tetrad._src.core.op import Kind, Op, infer
 from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.runtime import array as array_module
-from tetrad._src.runtime import execute, host
+from tetrad._src.runtime import counts, execute, host
 from tetrad._src.runtime import flush as flush_module
 from tetrad._src.runtime.array import (
     Array,
@@ -34,6 +34,7 @@ from tetrad._src.runtime.array import (
     deleted,
     new_array,
 )
+from tetrad._src.runtime.copies import names_of_sharers
 from tetrad._src.runtime.device import (
     Device,
     Floating,
@@ -47,7 +48,7 @@ from tetrad._src.runtime.flush import HEAVY, checkpoint, flush, force, land, pru
 from tetrad._src.runtime.flush import flush_all as flush_all
 from tetrad._src.runtime.flush import lock as _lock
 from tetrad._src.runtime.flush import threads as _threads
-from tetrad._src.util import dtypes, errors
+from tetrad._src.util import dtypes, errors, frames
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import expression_at, format_where, user_frame
 
@@ -457,21 +458,25 @@ def call_now(
     donated = getattr(entry.op, "donated", ())
     given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     if given:
-        _check_given_once(op, args, donated)
+        _tell_if_shared(op, given, donated)
         flush()  # what is pending may still read what is given away
     call, outs = call_node(entry, args, place, where)
     with _lock:
         nodes = [call, *outs] if entry.several else [call]
         try:
             execute.submit(nodes, list(outs), target, donated=given, all_needed=True)
-            _give_away(given, where)
+            _give_away(op, args, donated, where)
+        except errors.CopyError as error:
+            del nodes, outs, call, given, args
+            error.__traceback__ = None
+            raise
         except Exception:
             execute.launched = False
             raise
         except BaseException:  # Ctrl-C
             if execute.launched or any([x.buffer is not None for x in outs]):
                 execute.launched = False
-                _give_away(given, where)
+                _give_away(op, args, donated, where)
             raise
     for out in (call, *outs):
         out.args = ()
@@ -487,25 +492,6 @@ def call_node(
     """The node of a call that is on no tape, and its results (itself, if it has one)."""
     call = _node(entry, args, place, where)
     return call, _project(call) if entry.several else [call]
-
-
-def _check_given_once(op: Any, args: Sequence[Any], donated: Sequence[bool]) -> None:
-    """JaxRuntimeError if memory is donated twice, or donated and read as well."""
-    given: dict[int, int] = {}
-    for i, x in enumerate(args):
-        if not donated[i] or type(x) is not Array:
-            continue
-        first = given.setdefault(id(x.buffer), i)
-        if first == i:
-            continue
-        names = op.jaxpr.memo.get(DONOR_NAMES) or {}
-        one, other = [names.get(n, f"operand {n}") for n in (first, i)]
-        what = op.jaxpr.name or "the function"
-        raise errors.JaxRuntimeError(
-            f"one array is donated twice in the same call: {one} and {other} of"
-            f" `{what}` are the same {x.aval.long_name()}, and both are donated. Give the"
-            " function two arrays, as in f(x, x.copy())"
-        )
 
 
 def _call_host(op: Op, args: Sequence[Any]) -> list[Array]:
@@ -528,11 +514,42 @@ def _call_host(op: Op, args: Sequence[Any]) -> list[Array]:
     ]
 
 
-def _give_away(donated: Sequence[Array], where: Any) -> None:
-    for x in donated:
-        if type(x.buffer) is not Deleted:
+def _tell_if_shared(op: Any, given: Sequence[Array], donated: Sequence[bool]) -> None:
+    """Warns, once for a function, if others see the memory that is to be given away."""
+    memo = op.jaxpr.memo
+    if SHARED in memo or not op.jaxpr.name:
+        return
+    once = list({id(x): x for x in given}.values())
+    shared = counts.count([x.buffer for x in once])
+    for x, count in zip(once, shared):
+        if count <= counts.BUFFER or type(x.buffer) is Deleted:
+            continue
+        memo[SHARED] = True
+        holders = ", ".join(names_of_sharers(x)) or "another array or a view"
+        frames.warn(
+            f"a donated buffer was not usable: the memory of the {x.aval.long_name()}"
+            f" array made at {format_where(x.where)}, which is donated to"
+            f" `{op.jaxpr.name}`, is also that of {holders}. It stays, and the results"
+            " get memory of their own"
+        )
+
+
+SHARED = "the memory of donated arrays was shared"
+
+
+def _give_away(
+    op: Any, args: Sequence[Any], donated: Sequence[bool], where: Any
+) -> None:
+    """Marks what a call was given; an array that it was given twice, too."""
+    if not any(donated):
+        return
+    names = op.jaxpr.memo.get(DONOR_NAMES) or {}
+    function = f"`{op.jaxpr.name}`" if op.jaxpr.name else "the call"
+    for number, (x, given) in enumerate(zip(args, donated)):
+        if given and type(x) is Array and type(x.buffer) is not Deleted:
+            name = f" as {names[number]}" if number in names else ""
             place = format_where(where)
-            array_module.mark_deleted(x, f"donated to the call at {place}")
+            array_module.mark_deleted(x, f"donated to {function}{name} at {place}")
 
 
 # -------------------------------------------------------------------- host and devices

@@ -39,7 +39,8 @@ class Ledger:
     """The account of one device."""
 
     __slots__ = (
-        "held", "peak", "limit", "count", "total", "largest", "live", "reclaim", "settle",
+        "held", "peak", "limit", "count", "total", "largest", "copies", "copied", "live",
+        "reclaim", "settle",
         "listeners",
     )  # fmt: skip
 
@@ -50,6 +51,8 @@ class Ledger:
         self.count = 0  # allocations ever made
         self.total = 0  # bytes ever allocated
         self.largest = 0
+        self.copies = 0  # updates that copied the array, ever
+        self.copied = 0  # bytes that they copied
         # By address, plain tuples of what a `Holding` names: they are made faster.
         self.live: dict[int, tuple[int, Any, Any, Any, float]] = {}
         self.reclaim: Callable[[], None] = _nothing  # drops what only dead work holds

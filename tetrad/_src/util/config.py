@@ -207,6 +207,11 @@ SETTINGS: Final[dict[str, Setting]] = {
         "What happens at an index out of range: 'warn' looks at those that are known.",
         compiles=True,
     ),
+    "tetrad_no_copies": Setting(
+        False,
+        _boolean,
+        "Whether it is an error if an update copies the array that it updates.",
+    ),
     "jax_softmax_custom_jvp": Setting(
         False,
         _boolean,

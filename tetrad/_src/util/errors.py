@@ -22,6 +22,7 @@ from tetrad._src.util.frames import user_frame as user_frame
 __all__ = [
     "CheckError",
     "ConcretizationTypeError",
+    "CopyError",
     "DeletedArrayError",
     "JAXIndexError",
     "JAXTypeError",
@@ -451,6 +452,30 @@ class OutOfMemoryError(JaxRuntimeError, MemoryError):
             total += (jnp.ones((10000, 10000)) * i).sum()
 
     `see.memory()` shows what holds memory, by line.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
+class CopyError(JaxRuntimeError):
+    """An update would copy its array, under `no_copies`.
+
+    **Why.** `x.at[i].set(v)` changes the memory of `x` in place if nobody else can see
+    it. Another variable, a NumPy view, or a later line that reads the old value makes a
+    copy necessary. The message names the line of the update and who holds the array.
+    Nothing has been changed or lost: let go of the array, and the update works.
+
+    **Fails.**
+
+        b = x
+        with tetrad.no_copies():
+            x = x.at[0].set(1.0)               # `b` still holds the old array
+
+    **Works.** Nobody else holds it:
+
+        del b
+        with tetrad.no_copies():
+            x = x.at[0].set(1.0)
     """
 
     __module__ = _PUBLIC_MODULE

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tetrad._src.util.frames import is_ours
+from tetrad._src.util.variables import locals_of
 
 DEPTH = 4  # containers between the object and something with a name
 
@@ -31,7 +32,7 @@ def _local(x: Any) -> str | None:
     while frame is not None:
         code = frame.f_code
         if not is_ours(code.co_filename):
-            for name, value in frame.f_locals.items():
+            for name, value in locals_of(frame).items():
                 step = "" if value is x else _step(value, x)
                 if step is not None:
                     return f"the variable `{name}{step}` of `{code.co_qualname}`"
