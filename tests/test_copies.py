@@ -287,3 +287,17 @@ def test_lines_are_right_when_a_program_is_shared():
         b = x.at[0].add(1)
         b.block_until_ready()
     assert [line.text for line in seen] == ["a = x.at[0].add(1)", "b = x.at[0].add(1)"]
+
+
+# -------------------------------------------------------------------------------- in place
+
+
+def test_planned_updates_of_large_arrays_are_in_place():
+    x = fresh()
+    index = jnp.array([1, 2, -1])
+    place = x.unsafe_buffer_pointer()
+    with jax.no_copies():
+        for _ in range(5):
+            x = x.at[index].add(1)
+            x.block_until_ready()
+    assert x.unsafe_buffer_pointer() == place

@@ -61,6 +61,7 @@ class JaxprCall(Call):
     applies = True
     aligned = False
     inlined: ClassVar[bool] = False  # may be replaced by its body when it is run
+    recorded: ClassVar[bool] = False  # by eager code like one operation, however large
     repeats: ClassVar[bool] = False  # computes again what has been computed already
 
     def __call__(self, *args: Any) -> Any:
@@ -226,6 +227,7 @@ class ClosedCall(JaxprCall):
 
     name = "closed_call"
     inlined = True
+    recorded = True
 
     @property
     def params(self) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class Entry:
         out = infer(op, in_avals)
         self.avals: tuple[Aval, ...] = tuple(out) if op.multiple else (out,)
         self.aval: Aval = self.avals[0] if self.avals else Aval((), np.dtype(bool))
-        self.load = sum([a.nbytes for a in (*in_avals, *self.avals)])
+        self.load = _load(op, in_avals, self.avals)
         self.weight = 1
         self.heavy = False
         self.several = op.multiple and len(self.avals) != 1
@@ -75,19 +75,29 @@ class Entry:
         self.calls_host = False
         self.targets: dict[Any, Any] = {}
         self.traced = not op.multiple and Origins.wanted(op, in_avals, self.aval)
-        if op.kind is Kind.UPDATE:  # touches the elements that it replaces
-            self.load = sum([a.nbytes for a in in_avals[1:]])
         if op.kind is Kind.CALL:
             _require(op, in_avals)
             self.weight = sum([len(j.eqns) for j in (*op.jaxprs(), *op.stands_for)])
             self.calls_host = calls_host(op)
             self.targets = targets(op)
-            self.heavy = (
-                self.calls_host
-                or self.weight > LIGHT_CALL_EQUATIONS
-                or self.load > LIGHT_CALL_BYTES
-                or loops(op)
-            )
+            self.heavy = self.calls_host or loops(op)
+            if not getattr(op, "recorded", False):
+                much = self.weight > LIGHT_CALL_EQUATIONS
+                self.heavy |= much or self.load > LIGHT_CALL_BYTES
+
+
+def _load(op: Op, in_avals: Sequence[Aval], avals: Sequence[Aval]) -> int:
+    """An estimate of the bytes that an operation moves."""
+    if op.kind is Kind.UPDATE:  # touches the elements that it replaces
+        return sum([a.nbytes for a in in_avals[1:]])
+    if getattr(op, "recorded", False):
+        parts = [
+            _load(eqn.op, [x.aval for x in eqn.ins], [x.aval for x in eqn.outs])
+            for jaxpr in op.jaxprs()
+            for eqn in jaxpr.eqns
+        ]
+        return sum(parts)
+    return sum([a.nbytes for a in (*in_avals, *avals)])
 
 
 def _require(op: Op, avals: Sequence[Aval]) -> None:
