@@ -25,9 +25,9 @@ from tetrad._src.ops import keys
 from tetrad._src.runtime import device, lazy, nonfinite
 from tetrad._src.runtime.array import Array
 from tetrad._src.runtime.entry import Origins
-from tetrad._src.see import command
+from tetrad._src.see import command, exhausted
 from tetrad._src.transforms import tracer_methods
-from tetrad._src.util import dtypes, frames
+from tetrad._src.util import dtypes, errors, frames
 from tetrad._src.util.config import Config, config, cpu_device_count
 
 
@@ -54,6 +54,7 @@ def install() -> None:
     methods.install()
     lazy.Recorder.told = staticmethod(bounds.run)  # type: ignore[method-assign]
     keys.listeners.append(key_reports.report)
+    errors.OutOfMemoryError.describe = exhausted.describe
     Origins.wanted = keys.moves_keys
     Origins.note = keys.note_origin
     Array.__repr__ = _array_text  # type: ignore[method-assign]

@@ -11,7 +11,7 @@ Read `vmap`, then `_mapped_axes`, then the tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis
 from tetrad._src.transforms.vmap import move_mapped, vmap_flat
 from tetrad._src.util import errors, frames, tree
+from tetrad._src.util.memo import Cache
 
 Fun = Callable[..., Any]
 
@@ -73,6 +74,7 @@ def vmap(
         in_axes = tuple(in_axes)
     _check_options(fun, in_axes, out_axes, spmd_axis_name)
     options = _Options(fun, in_axes, out_axes, axis_name, axis_size)
+    code = getattr(fun, "__code__", None)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -83,6 +85,8 @@ def vmap(
             for leaf, at in zip(leaves, axes)
         ]
         axis = Axis(size, axis_name)
+        if code is not None:  # by identity: hashing code takes longer
+            _mapped_codes[id(code)] = (code, in_axes, size)
         flat = FlatFunction(fun, in_tree, "vmap")
         try:
             outs, out_at = vmap_flat(flat, axis, values, axes, watched=True)
@@ -101,6 +105,25 @@ def vmap(
         return flat.out_tree.unflatten(results)
 
     return wraps_of(fun, doc=_DOC)(frames.hide_frames(mapped))
+
+
+class Lanes(NamedTuple):
+    """How a function was last mapped."""
+
+    name: str
+    size: int
+    in_axes: Any
+
+
+# How functions were mapped last, by the identity of their code, which is kept alive; for
+# the message that memory is full.
+_mapped_codes = Cache("mapped functions", limit=256)
+
+
+def lanes_of(code: Any) -> Lanes | None:
+    """How the function with this code was last mapped; None if it was not."""
+    found = _mapped_codes.get(id(code))
+    return None if found is None else Lanes(code.co_name, found[2], found[1])
 
 
 def _check_options(fun: Any, in_axes: Any, out_axes: Any, spmd_axis_name: Any) -> None:

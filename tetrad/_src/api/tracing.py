@@ -394,6 +394,17 @@ class Traces:
         self.fast.clear()
 
 
+def captured() -> dict[int, str]:
+    """The arrays that traced functions close over, by identity: the functions' names."""
+    found = {}
+    for fun, shared in list(_functions.items()):
+        for traces in list(shared.values()):
+            for entry in list(traces.entries.values()):
+                for value in entry.consts:
+                    found[id(value)] = name_of(fun)
+    return found
+
+
 def traces_of(fun: Fun, options: Any) -> Traces:
     """The traces of `fun`, shared by all that jit the same function the same way."""
     try:

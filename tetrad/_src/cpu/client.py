@@ -210,7 +210,8 @@ class CpuBackend:
             device.ledger.reclaim = reclaim
             device.ledger.settle = bury
             if limit is not None:  # beyond it the system would kill the process
-                device.ledger.limit = limit
+                device.ledger.machine = limit
+                device.ledger.choose(None)
         self._runs = Runs()
 
     def __repr__(self) -> str:
@@ -247,6 +248,25 @@ class CpuBackend:
 
     # -- memory ------------------------------------------------------------------
 
+    def make_room(self) -> int:
+        """Waits for all work, and gives memory that nobody needs to the system."""
+        bury()
+        native().drain()
+        self._runs.forget(native().done)
+        bury()
+        return memory.trim()
+
+    def _from_system(self, nbytes: int, size: int, ledger: Ledger) -> tuple[int, int]:
+        """A block from the system; the free lists count, too, under the limit."""
+        over = ledger.held + memory.cached_bytes() + nbytes - ledger.limit
+        if over > 0:
+            goal = max(0, memory.cached_bytes() - over)
+            memory.shrink(goal)
+            if memory.cached_bytes() > goal:  # the stream still uses the rest
+                native().drain()
+                memory.shrink(goal)
+        return memory.allocate(size), 0
+
     def allocate(
         self,
         nbytes: int,
@@ -255,19 +275,20 @@ class CpuBackend:
         line: Any,
         after: int,
         aval: Aval | None = None,
+        role: str = "result",
     ) -> Buffer:
         """A new buffer; `after` is the ticket that reused memory may still await."""
         if _dead:
             bury()
         ledger = device.ledger
         if ledger.held + nbytes > ledger.limit and not ledger.admits(nbytes):
-            raise out_of_memory(ledger, device, nbytes, line)
+            raise out_of_memory(device, nbytes, line, role)
         found = memory.take(size, after)
         if found is None:
             try:
-                found = (memory.allocate(size), 0)
+                found = self._from_system(nbytes, size, ledger)
             except memory.AllocationFailed:
-                raise out_of_memory(ledger, device, nbytes, line) from None
+                raise out_of_memory(device, nbytes, line, role) from None
         block: Any
         if size < memory.MAP_FROM:
             buffer = new_buffer(Buffer)
@@ -292,7 +313,8 @@ class CpuBackend:
         host = np.ascontiguousarray(host, None if host.dtype == dtype else dtype)
         nbytes = aval.nbytes
         size = memory.size_class(nbytes)
-        buffer = self.allocate(nbytes, size, device, line, native().done, aval)
+        done = native().done
+        buffer = self.allocate(nbytes, size, device, line, done, aval, "copy")
         ctypes.memmove(buffer.pointer, host.ctypes.data, aval.nbytes)
         return buffer
 
@@ -364,7 +386,9 @@ class CpuBackend:
         if program.arena:
             size = memory.size_class(program.arena)
             line = lines[0] if lines else None
-            arena = self.allocate(program.arena, size, device, line, after)
+            arena = self.allocate(
+                program.arena, size, device, line, after, None, "intermediates"
+            )
             pointers.append(arena.pointer)
         if program.sites:
             block, address, offset = image.instance()

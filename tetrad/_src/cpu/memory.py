@@ -21,6 +21,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 ALIGNMENT = 64
 PADDING = 128  # behind every block, so that kernels may process whole vectors
@@ -191,13 +192,13 @@ class _Free:
                 return entries.popleft()
         return None
 
-    def give(self, address: int, size: int, ticket: int) -> None:
+    def give(self, address: int, size: int, ticket: int, new: Any = deque) -> None:
         """Put a block of a size class into the free lists; `ticket` used it last
         (0: none)."""
         with self.lock:
             entries = self.lists.get(size)
             if entries is None:
-                entries = self.lists[size] = deque()
+                entries = self.lists[size] = new()
             entries.append((address, ticket))
             self.cached += size
         if self.cached > self.limit:
@@ -244,6 +245,11 @@ if hasattr(os, "register_at_fork"):
 def trim() -> int:
     """Return all free blocks whose tickets are done to the system; the bytes freed."""
     return _free.shrink(0)
+
+
+def shrink(goal: int) -> int:
+    """Return free blocks whose tickets are done until `goal` bytes remain; the bytes."""
+    return _free.shrink(goal)
 
 
 def cached_bytes() -> int:

@@ -56,8 +56,12 @@ class Runs:
     def note(self, run: Run, ticket: int, done: int) -> None:
         """A job was submitted; forgets those that are done."""
         run.ticket = ticket
+        self.running.append(run)
+        self.forget(done)
+
+    def forget(self, done: int) -> None:
+        """Lets go of the jobs up to ticket `done`."""
         running = self.running
-        running.append(run)
         while running and running[0].ticket <= done:
             running.popleft()
 

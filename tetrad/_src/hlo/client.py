@@ -35,7 +35,7 @@ from tetrad._src.runtime import events, waits
 from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.events import Span, Timing
-from tetrad._src.runtime.ledger import Ledger, out_of_memory
+from tetrad._src.runtime.ledger import UNLIMITED, Ledger, out_of_memory
 from tetrad._src.util import errors
 from tetrad._src.util.frames import format_where
 from tetrad._src.util.locks import make_lock
@@ -96,7 +96,7 @@ class Program:
 
     __slots__ = (
         "in_avals", "out_avals", "by_value", "donors", "copies", "work", "nbytes",
-        "jaxpr", "loaded", "donated", "new_kernels", "__weakref__",
+        "jaxpr", "loaded", "donated", "new_kernels", "scratch", "__weakref__",
     )  # fmt: skip
 
     in_avals: tuple[Aval, ...]
@@ -110,6 +110,14 @@ class Program:
     loaded: Any
     donated: Mapping[int, int]  # output -> input that shares its memory if it may
     new_kernels: int
+    scratch: int | None  # bytes that a run needs besides, once somebody asked
+
+    @property
+    def temporaries(self) -> int:
+        """Bytes that a run needs for intermediate values."""
+        if self.scratch is None:
+            self.scratch = self.memory()["temp"]
+        return self.scratch
 
     def text(self, stage: str) -> str:
         """A stage of the compilation: jaxpr or stablehlo."""
@@ -213,6 +221,7 @@ class PjrtBackend:
         program.nbytes = sum([aval.nbytes for aval in jaxpr.out_avals])
         program.work = sum([aval.nbytes for aval in jaxpr.in_avals]) + program.nbytes
         program.new_kernels = 1
+        program.scratch = None
         self._programs.add(program)
         return program
 
@@ -228,6 +237,10 @@ class PjrtBackend:
             freed: int = sum([key[1].itemsize for key in self._scalars])
             self._scalars.clear()
         return freed
+
+    def make_room(self) -> int:
+        """Waits for nothing: the plugin keeps its own order, and its own free memory."""
+        return 0
 
     # -- running -------------------------------------------------------------------
 
@@ -248,8 +261,11 @@ class PjrtBackend:
         for j, donor in enumerate(takeovers):
             if donor is not None:
                 fresh -= program.out_avals[j].nbytes
+        if ledger.limit != UNLIMITED:
+            fresh += program.temporaries
+        line = lines[0] if lines else None
         if not ledger.admits(fresh):
-            raise out_of_memory(ledger, device, fresh, lines[0])
+            raise out_of_memory(device, fresh, line, "result")
         avals = program.in_avals[len(buffers) :]
         numbers = [self.number(x, aval, device) for x, aval in zip(scalars, avals)]
         arguments = [buffer.handle for buffer in (*buffers, *numbers)]
@@ -261,7 +277,7 @@ class PjrtBackend:
                 ledger.reclaim()
                 handles = self._launch(program, arguments, kept, device)
         except self.problems.ResourceExhausted:
-            raise out_of_memory(ledger, device, fresh, lines[0]) from None
+            raise out_of_memory(device, fresh, line, "result") from None
         except self.problems.PjrtError as problem:
             raise self._failed("run", problem, lines[-1]) from None
         for donor in takeovers:
@@ -362,11 +378,11 @@ class PjrtBackend:
         self.check_open()
         ledger = device.ledger
         if not ledger.admits(aval.nbytes):
-            raise out_of_memory(ledger, device, aval.nbytes, line)
+            raise out_of_memory(device, aval.nbytes, line, "copy")
         try:
             handle = self._upload(host, aval, device)
         except self.problems.ResourceExhausted:
-            raise out_of_memory(ledger, device, aval.nbytes, line) from None
+            raise out_of_memory(device, aval.nbytes, line, "copy") from None
         except self.problems.PjrtError as problem:
             raise self._failed("store an array", problem, line) from None
         return self._noted(handle, aval, ledger, line)

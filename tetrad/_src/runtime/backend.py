@@ -105,6 +105,11 @@ class Backend(Protocol):
         """Waits for all that has been submitted."""
         ...
 
+    def make_room(self) -> int:
+        """Waits for all work, if memory depends on it; gives free memory back to the
+        system, and says how many bytes."""
+        ...
+
     def forget(self) -> int:
         """Drops compiled code and free memory; returns the bytes."""
         ...

@@ -235,6 +235,8 @@ def backend(platform: str | None = None) -> Any:
         if factory is None:
             raise RuntimeError(missing_platform(name))
         made = factory()
+        for device in made.devices():
+            device.ledger.choose(config.tetrad_memory_limit)
         _backends[name] = made
         for tell in on_made:
             tell(made)

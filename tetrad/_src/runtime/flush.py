@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from tetrad._src.runtime import counts, execute
+from tetrad._src.runtime import counts, execute, room
 from tetrad._src.runtime.array import Array, Deleted, deleted
 from tetrad._src.runtime.device import Floating
 from tetrad._src.runtime.entry import Entry, Origins
@@ -146,7 +146,7 @@ def force(x: Array) -> Any:
             continue
         try:
             if len(tape.nodes) != 1 or not _run_alone(tape, x):
-                flush(tape)
+                flush(tape, x)
         except errors.CopyError:
             raise  # everything is still recorded
         except Exception:
@@ -163,7 +163,8 @@ def land(x: Array, device: Any) -> None:
         if x.buffer is not None:
             return
         (data,) = x.args
-        x.buffer = device.backend.put(data, x.aval, device, x.where)
+        put = device.backend.put
+        x.buffer = room.tried_twice(None, put, data, x.aval, device, x.where)
         x.placement = device.free
         x.args = ()
 
@@ -240,44 +241,76 @@ def _closed(work: Callable[..., None], *args: Any) -> None:
             gc.enable()
 
 
-def flush(tape: Tape | None = None) -> None:
-    """Submits what live handles can reach of `tape` (by default, this thread's)."""
+def flush(tape: Tape | None = None, wanted: Array | None = None) -> None:
+    """Submits what live handles can reach of `tape` (by default, this thread's).
+
+    Where memory is too small for that, as much is computed as fits; only `wanted` is
+    then needed, if it is given.
+    """
     if tape is None:
         tape = threads.tape
     with lock:
         if _busy or not tape.nodes:
             return
         try:
-            if len(_all_tapes) > 1 or _failures:
-                _flush_foreign(tape)
-            snapshot = tape.nodes[:]
-            _closed(_flush, snapshot)
-            del tape.nodes[: len(snapshot)]
-            tape.load = 0
-            tape.cut = CUT
-            tape.period = 0
-            for node in snapshot:
-                if node.entry.traced:
-                    Origins.note(node)
-                node.args = ()
-                node.entry = None
-        except errors.CopyError as error:  # before the launch: all stays recorded
-            _drop_done(tape)
-            del snapshot
-            # The frames of the traceback so far would hold the arrays.
-            error.__traceback__ = None
+            _flush_all_of(tape)
+            return
+        except errors.OutOfMemoryError as full:
+            asked = full.asked
+            if asked is None:  # it has reached a user already, in a callback
+                _detach(tape)
+                raise
+        # Here the error is gone, and with it the frames that held nodes.
+        room.make(asked)
+        try:
+            _flush_all_of(tape)
+            return
+        except errors.OutOfMemoryError:
+            pass
+        except errors.CopyError:
             raise
         except Exception:
-            execute.launched = False
             _detach(tape)
             raise
-        except BaseException:  # Ctrl-C: before the launch, everything can run again
-            if execute.launched:
-                execute.launched = False
-                _lose(tape, snapshot)
-            else:
-                _drop_done(tape)
-            raise
+        _flush_what_fits(tape, wanted)
+
+
+def _flush_all_of(tape: Tape) -> None:
+    """Submits the tape as one program."""
+    try:
+        if len(_all_tapes) > 1 or _failures:
+            _flush_foreign(tape)
+        snapshot = tape.nodes[:]
+        _closed(_flush, snapshot)
+        del tape.nodes[: len(snapshot)]
+        tape.load = 0
+        tape.cut = CUT
+        tape.period = 0
+        for node in snapshot:
+            if node.entry.traced:
+                Origins.note(node)
+            node.args = ()
+            node.entry = None
+    except errors.CopyError as error:  # before the launch: all stays recorded
+        _drop_done(tape)
+        del snapshot
+        # The frames of the traceback so far would hold the arrays.
+        error.__traceback__ = None
+        raise
+    except errors.OutOfMemoryError:
+        execute.launched = False
+        raise
+    except Exception:
+        execute.launched = False
+        _detach(tape)
+        raise
+    except BaseException:  # Ctrl-C: before the launch, everything can run again
+        if execute.launched:
+            execute.launched = False
+            _lose(tape, snapshot)
+        else:
+            _drop_done(tape)
+        raise
 
 
 def _drop_done(tape: Tape) -> None:
@@ -411,6 +444,13 @@ def submit_quietly() -> None:
         flush_all()
 
 
+def flush_quietly() -> None:
+    """Submits what is pending, which may free its operands. What fails stays pending."""
+    for tape in list(_all_tapes):
+        with contextlib.suppress(Exception):
+            flush(tape)
+
+
 # --------------------------------------------------------------------------- failures
 
 _failures = 0  # recordings that could not be submitted as a whole
@@ -425,16 +465,55 @@ def _detach(tape: Tape) -> None:
     """
     global _failures
     with lock:
-        for node in tape.nodes:
+        known = tape.nodes[:]  # its thread may record more at the same time
+        for node in known:
             node.tape = None
             if node.buffer is not None:
                 node.args = ()
                 node.entry = None
-        _failures += bool(tape.nodes)
-        tape.nodes.clear()
+        _failures += bool(known)
+        del tape.nodes[: len(known)]
         tape.load = 0
         tape.cut = CUT
         tape.period = 0
+
+
+def _flush_what_fits(tape: Tape, wanted: Array | None) -> None:
+    """Computes one live array of the tape after the other, each with what it needs.
+
+    An intermediate value that nobody holds is computed again for each; that needs less
+    memory than all at once. `wanted` is computed first, and all else only if it does
+    not fit before. Without it, the first that does not fit raises.
+    """
+    snapshot = tape.nodes[:]
+    outs: list[Array] = []
+    _closed(_take_live, snapshot, outs)
+    del snapshot
+    _detach(tape)
+    if wanted is not None:
+        if _fits(wanted):
+            return
+        while outs:
+            _fits(outs.pop(0))
+        return
+    while outs:
+        _compute_alone(outs.pop(0))
+
+
+def _take_live(snapshot: list[Array], outs: list[Array]) -> None:
+    """Lists the nodes that handles reach in `outs`."""
+    outs += _live(snapshot, _count(snapshot))
+
+
+def _fits(x: Array) -> bool:
+    """Computes a detached array, if memory allows it."""
+    if x.buffer is not None:
+        return True
+    try:
+        _compute_alone(x)
+    except errors.OutOfMemoryError:
+        return False
+    return True
 
 
 def _lose(tape: Tape, snapshot: list[Array]) -> None:
@@ -452,13 +531,29 @@ def _lose(tape: Tape, snapshot: list[Array]) -> None:
 
 def _compute_alone(x: Array) -> None:
     """Computes a detached node, and nothing but what it needs."""
-    with lock:
-        nodes = _needed(x)
-        _closed(execute.submit, nodes, [x], x.placement.device, (), True)
+    try:
+        room.tried_twice(None, _submit_alone, x)
+    except errors.OutOfMemoryError as full:
+        if full.asked is not None and full.asked.node is None:
+            full.asked.node = weakref.ref(x)
+        raise
     if x.entry is not None and x.entry.traced:
         Origins.note(x)
     x.args = ()
     x.entry = None
+
+
+def _submit_alone(x: Array) -> None:
+    with lock:
+        nodes = _needed(x)
+        if x.buffer is None:
+            _closed(_submit_owned, nodes, x)
+
+
+def _submit_owned(nodes: list[Array], x: Array) -> None:
+    """Submits detached nodes; what else holds their operands is counted."""
+    _count(nodes)
+    execute.submit(nodes, [x], x.placement.device, None, True)
 
 
 def _needed(x: Array) -> list[Array]:

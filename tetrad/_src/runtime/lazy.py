@@ -25,7 +25,7 @@ from tetrad._src.core.leaks import leak_message
 from tetrad._src.core.op import Kind, Op, infer
 from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.runtime import array as array_module
-from tetrad._src.runtime import counts, execute, host
+from tetrad._src.runtime import counts, execute, host, room
 from tetrad._src.runtime import flush as flush_module
 from tetrad._src.runtime.array import (
     Array,
@@ -46,6 +46,7 @@ from tetrad._src.runtime.device import (
 from tetrad._src.runtime.entry import Entry, entries, entry_of
 from tetrad._src.runtime.flush import HEAVY, checkpoint, flush, force, land, prune_all
 from tetrad._src.runtime.flush import flush_all as flush_all
+from tetrad._src.runtime.flush import flush_quietly as flush_quietly
 from tetrad._src.runtime.flush import lock as _lock
 from tetrad._src.runtime.flush import threads as _threads
 from tetrad._src.util import dtypes, errors, frames
@@ -445,7 +446,6 @@ def call_now(
     op: Op, entry: Entry, args: tuple[Any, ...], place: Placement, where: Any
 ) -> list[Array]:
     """A call that is worth a program of its own: submitted at once."""
-    target = place.device
     args = tuple([_moved(a, place) if type(a) is Array else a for a in args])
     for x in args:
         if type(x) is Array and x.buffer is None:
@@ -461,8 +461,33 @@ def call_now(
         _tell_if_shared(op, given, donated)
         flush()  # what is pending may still read what is given away
     call, outs = call_node(entry, args, place, where)
+    try:
+        room.tried_twice(flush_quietly, _submit_call, op, call, outs, args, donated)
+    except errors.OutOfMemoryError as full:
+        if full.asked is not None:
+            full.asked.op = op
+        raise
+    for out in (call, *outs):
+        out.args = ()
+        out.entry = None
+    if entry.calls_host:
+        host.run()
+    return outs
+
+
+def _submit_call(
+    op: Op,
+    call: Array,
+    outs: list[Array],
+    args: Sequence[Any],
+    donated: Sequence[bool],
+) -> None:
+    """Submits a call that is on no tape, and takes away what was donated to it."""
+    where = call.where
+    given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     with _lock:
-        nodes = [call, *outs] if entry.several else [call]
+        nodes = [call, *outs] if call.entry.several else [call]
+        target = call.placement.device
         try:
             execute.submit(nodes, list(outs), target, donated=given, all_needed=True)
             _give_away(op, args, donated, where)
@@ -478,12 +503,6 @@ def call_now(
                 execute.launched = False
                 _give_away(op, args, donated, where)
             raise
-    for out in (call, *outs):
-        out.args = ()
-        out.entry = None
-    if entry.calls_host:
-        host.run()
-    return outs
 
 
 def call_node(
@@ -509,7 +528,7 @@ def _call_host(op: Op, args: Sequence[Any]) -> list[Array]:
         arrays.append(x.block_until_ready())
     results = host.call(op, arrays)
     return [
-        ready(device.backend.put(result, aval, device, where), aval, place, where)
+        ready(_stored(result, aval, device, where), aval, place, where)
         for result, aval in zip(results, outs)
     ]
 
@@ -565,8 +584,13 @@ def put(
         place = default_placement()
     where = STATE.where or user_frame()
     device = place.device
-    buffer = device.backend.put(host, aval, device, where)
-    return ready(buffer, aval, place, where)
+    return ready(_stored(host, aval, device, where), aval, place, where)
+
+
+def _stored(host: np.ndarray[Any, Any], aval: Aval, device: Device, where: Any) -> Any:
+    """A buffer of `device` with a copy of a host array."""
+    put = device.backend.put
+    return room.tried_twice(flush_quietly, put, host, aval, device, where)
 
 
 def float_in(host: np.ndarray[Any, Any], aval: Aval) -> Array:
@@ -622,7 +646,7 @@ def copy_to(x: Array, place: Placement, share: bool = True) -> Array:
     if target is source and share:
         return _noted(x, ready(buffer, x.aval, place, where))
     host = source.backend.get(buffer, x.aval)
-    moved = target.backend.put(host, x.aval, target, where)
+    moved = _stored(host, x.aval, target, where)
     return _noted(x, ready(moved, x.aval, place, where))
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tetrad._src.util import errors
 from tetrad._src.util.frames import format_where
+from tetrad._src.util.sizes import human as human
 
 UNLIMITED = 1 << 62
 
@@ -39,15 +40,16 @@ class Ledger:
     """The account of one device."""
 
     __slots__ = (
-        "held", "peak", "limit", "count", "total", "largest", "copies", "copied", "live",
-        "reclaim", "settle",
-        "listeners",
+        "held", "peak", "limit", "machine", "chosen", "count", "total", "largest",
+        "copies", "copied", "live", "reclaim", "settle", "listeners",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.held = 0  # bytes in live buffers, and in dead ones not yet settled
         self.peak = 0
-        self.limit = UNLIMITED
+        self.machine = UNLIMITED  # what the device has
+        self.chosen: int | None = None  # what the user allows
+        self.limit = UNLIMITED  # the lesser of both
         self.count = 0  # allocations ever made
         self.total = 0  # bytes ever allocated
         self.largest = 0
@@ -106,6 +108,11 @@ class Ledger:
         self.reclaim()
         return self.now + nbytes <= self.limit
 
+    def choose(self, nbytes: int | None) -> None:
+        """Sets the limit of the user; None: there is none."""
+        self.chosen = nbytes
+        self.limit = self.machine if nbytes is None else min(nbytes, self.machine)
+
     def reset_peak(self) -> None:
         self.peak = self.now
 
@@ -156,30 +163,28 @@ def by_place(holdings: Iterable[Holding]) -> list[tuple[Any, list[Holding]]]:
     return list(groups.values())
 
 
+class Asked:
+    """What was asked of a device that could not give it: the facts for the message."""
+
+    __slots__ = ("device", "nbytes", "where", "role", "op", "node")
+
+    def __init__(self, device: Any, nbytes: int, where: Any, role: str) -> None:
+        self.device = device
+        self.nbytes = nbytes
+        self.where = where
+        self.role = role  # "result", "intermediates" or "copy" (of host data)
+        self.op: Any = None  # the operation, once it is known
+        self.node: Any = None  # a weak reference to the array that was to be computed
+
+
 def out_of_memory(
-    ledger: Ledger, device: Any, nbytes: int, line: Any
+    device: Any, nbytes: int, line: Any, role: str
 ) -> errors.OutOfMemoryError:
-    """The error that names what fills the device."""
-    rows = ledger.by_line()
-    table = "\n".join(
-        f"  {human(size):>10} in {count} arrays made at {place}"
-        for place, size, count in rows[:10]
-    )
-    limit = "" if ledger.limit == UNLIMITED else f" of {human(ledger.limit)} allowed"
-    place = format_where(line)
-    fills = f"\nWhat fills the device:\n{table}\n" if rows else " "
+    """What a backend raises; the runtime makes room and tries again.
+
+    The words are found when the error reaches the user, see `see/exhausted.py`.
+    """
     return errors.OutOfMemoryError(
-        f"{device} cannot give {human(nbytes)} more for the array made at {place}:"
-        f" {human(ledger.now)}{limit} are in use.{fills}"
-        "Free arrays that you no longer need (del), or work on smaller pieces."
+        f"{device} cannot give {human(nbytes)} more for what {format_where(line)} asks",
+        Asked(device, nbytes, line, role),
     )
-
-
-def human(nbytes: int) -> str:
-    """1536 → 1.5 KiB"""
-    size = float(nbytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from tetrad._src.util.locks import make_lock
 from tetrad._src.util.memo import clear_caches
+from tetrad._src.util.sizes import parse_bytes
 from tetrad._src.util.words import nearest
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "key_check",
     "legacy_prng_key",
     "explain_cache_misses",
+    "follow",
     "log_compiles",
     "no_tracing",
     "numpy_dtype_promotion",
@@ -79,6 +81,14 @@ def _integer(name: str, value: Any) -> int:
         return int(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an integer, got {value!r}") from None
+
+
+def _bytes(name: str, value: Any) -> int:
+    return parse_bytes(name, value)
+
+
+def _bytes_or_none(name: str, value: Any) -> int | None:
+    return None if value is None else parse_bytes(name, value)
 
 
 def _text(name: str, value: Any) -> str | None:
@@ -220,6 +230,16 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "jax_default_device": Setting(
         None, _device, "Where new arrays go: a device, a platform name or None."
+    ),
+    "tetrad_memory_limit": Setting(
+        None,
+        _bytes_or_none,
+        "Bytes that a device may have in use, as in '2GB'; None: what it has.",
+    ),
+    "tetrad_code_limit": Setting(
+        256 << 20,
+        _bytes,
+        "Bytes of machine code that stay loaded; what was used last stays.",
     ),
     "jax_platforms": Setting(
         None, _text, "Platforms to look for, best first, separated by commas."
@@ -366,6 +386,8 @@ class Config(threading.local):
     jax_debug_infs: bool
     tetrad_bounds: str
     tetrad_key_check: str
+    tetrad_memory_limit: int | None
+    tetrad_code_limit: int
     jax_traceback_filtering: str
 
     # The blocks this thread is in: (setting, its value before), the outermost first.
@@ -392,6 +414,8 @@ class Config(threading.local):
             clear_caches("plans of ")
         if name in _switches:
             _count(name, bool(value) - bool(before))
+        if name in _followers:
+            _followers[name](value)
         if not self._blocks:
             return
         # The block of this thread that first set the value returns to the new one.
@@ -433,6 +457,10 @@ class Config(threading.local):
 
     def scope(self, name: str, value: Any) -> Block:
         """Sets one setting for this thread and the duration of a `with` block."""
+        if name in _OF_THE_PROCESS:
+            raise ValueError(
+                f"{name} holds for the whole process: use config.update({name!r}, ...)"
+            )
         return Block(name, _checked(name, value))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -502,6 +530,16 @@ def on_switch(names: Sequence[str], told: Callable[[bool], None]) -> None:
         _switches[name] = told
         _places_on[name] = 0
         _count(name, int(bool(_process[name])))
+
+
+# Settings of the process, and who is told when one changes.
+_OF_THE_PROCESS: Final = ("tetrad_memory_limit", "tetrad_code_limit")
+_followers: Final[dict[str, Callable[[Any], None]]] = {}
+
+
+def follow(name: str, told: Callable[[Any], None]) -> None:
+    """Has `told` hear each new value of a setting of the process."""
+    _followers[name] = told
 
 
 def _count(name: str, change: int) -> None:

@@ -8,6 +8,9 @@ message needs both.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 from tetrad._src.util.frames import Location as Location
 from tetrad._src.util.frames import Place as Place
 from tetrad._src.util.frames import expression_at as expression_at
@@ -435,8 +438,11 @@ class OutOfMemoryError(JaxRuntimeError, MemoryError):
     """A device has no room for an array.
 
     **Why.** The arrays that are alive, with the one that was asked for, exceed the
-    device's memory or the limit set for it.  The message lists which lines made the
-    largest arrays alive.
+    device's memory or the limit set for it (`jax.set_memory_limit`).  Before this error,
+    recorded work was finished, garbage collected and free memory given back.  The
+    message names the largest arrays alive, the lines that made them and the variables
+    that hold them; `error.report` has the same as data.  All arrays are as they were,
+    and what could not be computed can be asked for again.
 
     **Fails.**
 
@@ -455,6 +461,23 @@ class OutOfMemoryError(JaxRuntimeError, MemoryError):
     """
 
     __module__ = _PUBLIC_MODULE
+
+    report: Any = None  # what the message says, as data
+
+    def __init__(self, message: str = "", asked: Any = None) -> None:
+        super().__init__(message)
+        self.asked = asked  # the runtime's facts, until the words are found
+
+    # The words cost a look through all objects, so they are found when the error
+    # reaches the user; `wiring` says by whom.
+    describe: ClassVar[Callable[[OutOfMemoryError], None] | None] = None
+
+    def tell_late(self) -> None:
+        """Finds the words; called where the error leaves the library."""
+        if self.asked is None or OutOfMemoryError.describe is None:
+            return
+        OutOfMemoryError.describe(self)
+        self.asked = None
 
 
 class CopyError(JaxRuntimeError):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import itertools
 import linecache
 import os
@@ -50,6 +51,7 @@ __all__ = [
     "trim_traceback",
     "trims_itself",
     "user_frame",
+    "variables",
     "warn",
     "within",
 ]
@@ -302,11 +304,18 @@ _REMOVED = (
 def trim_traceback(error: BaseException) -> None:
     """Takes the frames of this library out of the traceback of `error`.
 
-    The user's frames stay, and the deepest frame as the place that raised.  In an
-    `except` block, a bare `raise` after this keeps what is left.
+    The user's frames stay, and the deepest frame as the place that raised.  What our
+    frames hold is dropped, so that an error keeps no array alive but those of the user.
+    In an `except` block, a bare `raise` after this keeps what is left.
     """
     _in_users_words(error)
-    if _keeps_all_frames():
+    late = getattr(error, "tell_late", None)
+    whole = _keeps_all_frames()
+    if late is not None or not whole:
+        _empty_frames(error)
+    if late is not None:
+        late()
+    if whole:
         return
     told = _REMOVED in getattr(error, "__notes__", ())
     if config.jax_traceback_filtering == "quiet_remove_frames" and not told:
@@ -348,6 +357,47 @@ def _in_users_words(error: BaseException) -> None:
         why = "; random keys are no numbers" if "key<" in typing[2] else ""
         told = f"{words} does not accept {typing[2]}: an operand is {typing[3]}{why}"
         error.args = (told, *error.args[1:])
+
+
+def _empty_frames(error: BaseException) -> None:
+    """Drops the local variables of our frames that have ended because of `error`."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        link = waiting.pop()
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        waiting += [link.__cause__, link.__context__]
+        traceback = link.__traceback__
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            # A generator may be waiting for its next turn.
+            if is_ours(code.co_filename) and not code.co_flags & _SUSPENDS:
+                with contextlib.suppress(RuntimeError):  # the frame is running
+                    traceback.tb_frame.clear()
+            traceback = traceback.tb_next
+
+
+_SUSPENDS: Final = (
+    inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+)
+
+
+def variables(frame: FrameType) -> list[tuple[str, Any]]:
+    """The variables of a frame; unlike `frame.f_locals`, this keeps none of them alive.
+
+    Up to Python 3.12, `f_locals` of a function is a dictionary that stays with the frame.
+    """
+    found = frame.f_locals
+    values = list(found.items())
+    if (
+        type(found) is dict
+        and frame.f_code.co_flags & inspect.CO_OPTIMIZED
+        and sys.getrefcount(found) <= 3  # the frame's, ours, the call's: no locals()
+    ):
+        found.clear()
+    return values
 
 
 def _trimmed(traceback: TracebackType | None) -> TracebackType | None:
