@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tetrad._src.control.custom import custom_jvp
 from tetrad._src.core.bind import Value
 from tetrad._src.numpy import lax, reduce, shape
 from tetrad._src.numpy.convert import describe, value
@@ -226,28 +227,36 @@ def svdvals(x: Any, /) -> Value:
     return lax.svd(v, compute_uv=False)
 
 
-def matrix_rank(M: Any, rtol: Any = None, *, tol: Any = None) -> Value:
+def matrix_rank(
+    M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None
+) -> Value:
     """How many singular values exceed rtol·(the largest); `tol` is an absolute limit.
 
-    `rtol` is max(m, n)·ε unless given. Vectors count as matrices of one row.
+    `rtol` is max(m, n)·ε unless given. Vectors count as matrices of one row. Those of
+    `hermitian` matrices are the absolute eigenvalues.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.linalg.matrix_rank(jnp.array([[1., 2.], [2., 4.]]))
     Array(1, dtype=int32)
     """
     name = "jnp.linalg.matrix_rank"
+    if rtol is not None and tol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     v = value(M, name, "M")
     if v.ndim < 2:
         nonzero = lax.ne(v, lax.zeros_like(v))
         return lax.convert_element_type(reduce.any(nonzero), "int32")
-    v = matrices(name, "M", v, square=False)
-    s = lax.svd(v, compute_uv=False)
+    v = matrices(name, "M", v, square=hermitian)
+    s: Any = lax.abs(eigvalsh(v)) if hermitian else lax.svd(v, compute_uv=False)
     if tol is None:
         if rtol is None:
             rtol = max(v.shape[-2:]) * dtypes.finfo(s.dtype).eps
-        limit = reduce.max(s, -1, keepdims=True) * value(rtol, name, "rtol")[..., None]
+        largest = reduce.max(s, -1, keepdims=True, initial=0)
+        limit = largest * lax.convert_element_type(
+            value(rtol, name)[..., None], s.dtype
+        )
     else:
-        limit = value(tol, name, "tol")[..., None]
+        limit = lax.convert_element_type(value(tol, name, "tol")[..., None], s.dtype)
     return reduce.sum(s > limit, -1)
 
 
@@ -265,15 +274,44 @@ def pinv(
            [0. , 0. ]], dtype=float32)
     """
     name = "jnp.linalg.pinv"
+    if rtol is not None and rcond is not None:
+        raise ValueError("pinv: only one of rtol and rcond may be specified.")
     x = matrices(name, "a", a, square=hermitian)
     rtol = rcond if rtol is None else rtol
+    real = lax.real(x).dtype if x.aval.kind == "c" else x.dtype
     if rtol is None:
-        real = lax.real(x).dtype if x.aval.kind == "c" else x.dtype
         rtol = 10 * max(x.shape[-2:]) * dtypes.finfo(real).eps
+    limit = lax.convert_element_type(value(rtol, name, "rtol"), real)
+    inverse: Value = _pinv(x, limit, hermitian)
+    return inverse
+
+
+def _plain_pinv(x: Any, rtol: Any, hermitian: bool) -> Any:
     u, s, vh = svd(x, full_matrices=False, hermitian=hermitian)
-    limit = value(rtol, name, "rtol")[..., None] * reduce.max(
-        s, -1, keepdims=True, initial=0
-    )
+    limit = rtol[..., None] * reduce.max(s, -1, keepdims=True, initial=0)
     inverse = lax.select(s > limit, 1 / s, lax.zeros_like(s))
     scaled = adjoint(vh) * lax.convert_element_type(inverse[..., None, :], x.dtype)
     return scaled @ adjoint(u)
+
+
+_pinv = custom_jvp(_plain_pinv, nondiff_argnums=(2,))
+
+
+@_pinv.defjvp
+def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
+    """As long as the rank stays; coinciding singular values do no harm.
+
+    dA⁺ = −A⁺·dA·A⁺ + A⁺·A⁺ᴴ·dAᴴ·(1 − A·A⁺) + (1 − A⁺·A)·dAᴴ·A⁺ᴴ·A⁺.
+    """
+    (a, rtol), (da, _) = primals, tangents
+    p: Any = _pinv(a, rtol, hermitian)
+    ph, dah = adjoint(p), adjoint(da)
+    if a.shape[-2] >= a.shape[-1]:  # products in the order in which they stay small
+        turned = (p @ ph) @ dah
+        other = (dah @ ph) @ p
+        change = turned - (turned @ a) @ p - (p @ da) @ p
+        return p, change + other - (p @ a) @ other
+    turned = p @ (ph @ dah)
+    other = dah @ (ph @ p)
+    change = turned - turned @ (a @ p) - p @ (da @ p)
+    return p, change + other - p @ (a @ other)

@@ -61,9 +61,12 @@ def _vector_norm(
         return lax.sqrt(_sum_of_squares(x, axes, keepdims))
     size = lax.abs(x)
     if isinstance(ord, str):
-        raise ValueError(f"{name}: there is no norm {ord!r} of vectors")
+        raise ValueError(
+            f"{name}: Invalid order {ord!r} for vector norm. It is a number, ±jnp.inf or"
+            " None"
+        )
     if ord == math.inf:
-        return reduce.max(size, axes, keepdims=keepdims)
+        return _largest(size, axes, keepdims)
     if ord == -math.inf:
         return reduce.min(size, axes, keepdims=keepdims)
     if ord == 0:
@@ -75,6 +78,12 @@ def _vector_norm(
     return total ** (1.0 / ord)  # type: ignore[operator]
 
 
+def _largest(sizes: Any, axes: Any, keepdims: bool) -> Any:
+    """The largest of numbers that are not negative; 0 of none."""
+    initial = None if sizes.size else 0
+    return reduce.max(sizes, axes, keepdims=keepdims, initial=initial)
+
+
 def _matrix_norm(
     x: Value, ord: Any, axes: tuple[int, ...], keepdims: bool, name: str
 ) -> Any:
@@ -84,17 +93,24 @@ def _matrix_norm(
         rows, columns = axes
         first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = reduce.sum(lax.abs(x), first, keepdims=True)
-        extreme = reduce.max if ord > 0 else reduce.min
-        result = extreme(sums, second, keepdims=True)
+        if ord > 0:
+            result = _largest(sums, second, True)
+        else:
+            result = reduce.min(sums, second, keepdims=True)
         return result if keepdims else lax.squeeze(result, axes)
     if ord in (2, -2, "nuc"):
         rows, columns = axes
         moved = shape.moveaxis(x, (rows, columns), (-2, -1))
         s = svdvals(moved)
-        fold: Any = {2: reduce.max, -2: reduce.min, "nuc": reduce.sum}[ord]
-        result = fold(s, -1)
+        if ord == 2:
+            result = _largest(s, -1, False)
+        else:
+            result = reduce.sum(s, -1) if ord == "nuc" else reduce.min(s, -1)
         return lax.expand_dims(result, sorted(axes)) if keepdims else result
-    raise ValueError(f"{name}: there is no norm {ord!r} of matrices")
+    raise ValueError(
+        f"{name}: Invalid order {ord!r} for matrix norm. It is 1, -1, 2, -2, ±jnp.inf,"
+        ' "fro", "nuc" or None'
+    )
 
 
 def vector_norm(

@@ -145,18 +145,30 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """The sign (or phase) and log|det A| of square matrices: det A = sign·exp(logabsdet).
 
-    a[..., n, n] → sign[...], logabsdet[...]; a singular A gives 0 and −inf.
+    a[..., n, n] → sign[...], logabsdet[...]; a singular A gives 0 and −inf. `method` is
+    "lu" (the default) or "qr": how A is factored.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.linalg.slogdet(jnp.array([[0., 1.], [1., 0.]])).sign
     Array(-1., dtype=float32)
     """
     name = "jnp.linalg.slogdet"
-    if method not in (None, "lu"):
-        raise NotImplementedError(
-            f'{call(name)}: method="lu" is the one, got {method!r}'
-        )
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f'{call(name)}: method must be "lu" or "qr", got {method!r}')
+    if method == "qr":
+        return SlogdetResult(*_slogdet_by_qr(matrices(name, "a", a)))
     return SlogdetResult(*_slogdet(matrices(name, "a", a)))
+
+
+def _slogdet_by_qr(x: Any) -> tuple[Any, Any]:
+    """As `_slogdet`, from Q·R: det Q has size 1, and that of R is on its diagonal."""
+    q, r = lax.qr(x, full_matrices=False)
+    diagonal = create.diagonal(r, 0, -2, -1)
+    sign, _ = _slogdet(lax.stop_gradient(q))
+    if x.aval.kind == "c":
+        sign = _slogdet(q)[0]
+    sign = sign * reduce.prod(lax.sign(diagonal), -1)
+    return sign, reduce.sum(lax.log(lax.abs(diagonal)), -1)
 
 
 @custom_jvp
@@ -181,11 +193,10 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     lu, pivots, permutation = lax.lu(x)
     value = _det_of(lu, pivots)
     n = x.shape[-1]
-    unit: Any = create.eye(n, dtype=bool)
+    unit: Any = shape.broadcast_to(create.eye(n, dtype=bool), lu.shape)
     size: Any = reduce.max(lax.abs(x), (-2, -1), keepdims=True, initial=0)
-    tiny = (
-        dtypes.finfo(size.dtype).eps ** 2 * size + dtypes.finfo(size.dtype).tiny * 1e4
-    )
+    limits = dtypes.finfo(size.dtype)
+    tiny = limits.eps**2 * size + limits.tiny * 1e4
     small: Any = lax.convert_element_type(shape.broadcast_to(tiny, lu.shape), lu.dtype)
     zero: Any = unit & (lu == 0)
     mended = lax.select(zero, small, lu)

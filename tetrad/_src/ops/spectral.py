@@ -18,7 +18,8 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.ops import matrices as mat
 from tetrad._src.ops.arithmetic import add, div, mul, neg, sub
-from tetrad._src.ops.compare import eq, gt, lt, select
+from tetrad._src.ops.arithmetic import max as maximum
+from tetrad._src.ops.compare import bitwise_and, eq, gt, is_finite, lt, select
 from tetrad._src.ops.complex import abs as modulus
 from tetrad._src.ops.complex import complex as complex_of
 from tetrad._src.ops.complex import imag
@@ -34,9 +35,10 @@ from tetrad._src.ops.factor import (
 from tetrad._src.ops.families import Operand
 from tetrad._src.ops.gather import take_along
 from tetrad._src.ops.lapack import Lapack, result
-from tetrad._src.ops.reduce import argmax
+from tetrad._src.ops.reduce import argmax, reduce_and, reduce_max
 from tetrad._src.ops.slices import concatenate, slice_in_dim
 from tetrad._src.ops.views import (
+    broadcast_in_dim,
     expand_dims,
     full_like,
     reduce_sum,
@@ -318,18 +320,28 @@ class Eig(Decomposition):
         if da is None:
             outs = self(a)
             return list(outs), [None] * len(outs)
+        outs = self(a)
+        w = outs[0]
+        sides: list[
+            tuple[Any, Any, Any]
+        ] = []  # values, vectors and tangent of a matrix
+        vectors = list(outs[1:])
         if self.compute_left_eigenvectors:
-            raise NotImplementedError(
-                "the derivative of left eigenvectors is not there; take the right ones of"
-                " the conjugate transpose"
-            )
-        w, v = Eig(False, True)(a)
-        turned = solve(v, mat.product(_like(da, v), v))
-        dw = mat.diagonal(turned)
-        if not self.compute_right_eigenvectors:
-            return [w], [dw]
-        dv = mat.product(v, mul(_reciprocals(_differences(w)), turned))
-        return [w, v], [dw, _normalised_tangent(v, dv)]
+            sides.append((mat.conjugate(w), vectors.pop(0), mat.adjoint(da)))
+        if self.compute_right_eigenvectors:
+            sides.append((w, vectors.pop(0), da))
+        if not sides:
+            sides.append((w, Eig(False, True)(a)[1], da))
+        dw: Any = None
+        tangents = []
+        for values, v, change in sides:
+            turned = solve(v, mat.product(_like(change, v), v))
+            dw = mat.diagonal(turned)  # of the right side, which comes last
+            dv = mat.product(v, mul(_reciprocals(_differences(values)), turned))
+            tangents.append(_normalised_tangent(v, dv))
+        if not self.compute_right_eigenvectors and self.compute_left_eigenvectors:
+            dw = mat.conjugate(dw)
+        return list(outs), [dw, *tangents[: len(outs) - 1]]
 
     def expand(self, a: Any) -> Any:
         aval = aval_of(a)
@@ -393,13 +405,15 @@ def eig(
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = True,
     implementation: Any = None,
     use_magma: bool | None = None,
 ) -> list[Any]:
     """Eigenvalues and vectors of any square matrices: [w, left vectors, right vectors].
 
     x[..., n, n] → complex w[..., n] and vectors[..., n, n] as columns: A·V = V·diag(w) and
-    Wᴴ·A = diag(w)·Wᴴ. Vectors have length 1 and a real largest element.
+    Wᴴ·A = diag(w)·Wᴴ. Vectors have length 1 and a real largest element. Derivatives of
+    vectors exist unless values coincide, whatever `enable_eigvec_derivs`.
 
     >>> from tetrad import lax
     >>> import tetrad.numpy as jnp
@@ -604,11 +618,20 @@ def _tridiagonal_product(diagonals: Sequence[Any], x: Any) -> Any:
     return total
 
 
-def tridiagonal_solve(dl: Operand, d: Operand, du: Operand, b: Operand) -> Any:
+def tridiagonal_solve(
+    dl: Operand,
+    d: Operand,
+    du: Operand,
+    b: Operand,
+    *,
+    perturb_singular: bool = False,
+) -> Any:
     """The X with T·X = B, for the tridiagonal T with the diagonals dl, d and du.
 
     dl, d, du[..., n], b[..., n, m]: row i of T is dl[i], d[i], du[i]; dl[0] and du[n-1] lie
-    outside and count for nothing. ValueError if shapes differ.
+    outside and count for nothing. Where T is singular the X is not finite; with
+    `perturb_singular` it is that of T + ε‖T‖·1 there, large but finite. ValueError if shapes
+    differ.
 
     >>> from tetrad import lax
     >>> import tetrad.numpy as jnp
@@ -628,4 +651,27 @@ def tridiagonal_solve(dl: Operand, d: Operand, du: Operand, b: Operand) -> Any:
                 f"{name}: {argument} must have the dtype of b, {dtype.name}, got"
                 f" {aval_of(x).long_name()}"
             )
-    return TridiagonalSolve()(dl, d, du, b)
+    x = TridiagonalSolve()(dl, d, du, b)
+    return _perturbed(dl, d, du, b, x) if perturb_singular else x
+
+
+def _perturbed(dl: Any, d: Any, du: Any, b: Any, x: Any) -> Any:
+    """X where it is finite, elsewhere that of a matrix nearby."""
+    aval = aval_of(x)
+    rows = aval.ndim - 2
+    parts = [x] if aval.kind != "c" else [mat.real(x), imag(x)]
+    fine = reduce_and(is_finite(parts[0]), (rows, rows + 1))
+    for part in parts[1:]:
+        fine = bitwise_and(fine, reduce_and(is_finite(part), (rows, rows + 1)))
+    size: Any = None
+    for diagonal in (dl, d, du):
+        largest = reduce_max(modulus(diagonal), (rows,))
+        size = largest if size is None else maximum(size, largest)
+    limits = np.finfo(aval_of(size).dtype)
+    small = maximum(
+        mul(size, full_like(size, limits.eps)), full_like(size, limits.tiny)
+    )
+    n = aval_of(d).shape[-1]
+    near = TridiagonalSolve()(dl, add(d, _like(mat.as_columns(small, n), d)), du, b)
+    places = tuple(range(rows))
+    return select(broadcast_in_dim(fine, aval.shape, places), x, near)

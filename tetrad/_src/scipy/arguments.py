@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from tetrad import numpy
+from tetrad import numpy, numpy_dtype_promotion, numpy_rank_promotion
+from tetrad._src.util.config import config
 
 jnp: Any = numpy  # arrays have methods that their type does not state
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def apart(fun: F) -> F:
+    """`fun` computing with types and ranks as it means them, whatever the settings say.
+
+    Settings that forbid promotion are about what users combine: arguments of different
+    inexact dtypes are an error under them, the steps of `fun` are not.
+    """
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        strict = config.jax_numpy_dtype_promotion != "standard"
+        if not strict and config.jax_numpy_rank_promotion == "allow":
+            return fun(*args, **kwargs)
+        if strict:
+            dtypes = [x.dtype for x in args if hasattr(x, "dtype")]
+            dtypes = [d for d in dtypes if jnp.issubdtype(d, jnp.inexact)]
+            if len(set(dtypes)) > 1:
+                jnp.promote_types(*dtypes[:2])  # which says what is wrong
+        with numpy_dtype_promotion("standard"), numpy_rank_promotion("allow"):
+            return fun(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 def floats(*xs: Any) -> Any:

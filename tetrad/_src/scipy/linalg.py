@@ -6,16 +6,14 @@ otherwise. Options that only save copies (`overwrite_a`, `check_finite`) are acc
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from tetrad import lax, numpy
 from tetrad._src.numpy.decompositions import adjoint, matrices
 from tetrad._src.numpy.promote import promote_floats
 from tetrad._src.numpy.systems import lu_solved
+from tetrad._src.scipy.arguments import apart
 
 jnp: Any = numpy  # arrays have methods that their type does not state
 
@@ -23,19 +21,26 @@ det = jnp.linalg.det
 inv = jnp.linalg.inv
 
 
+@apart
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """U with Uᴴ·U = A, or L with L·Lᴴ = A if `lower`, of positive definite matrices.
+
+    One triangle is read: the upper one, or the lower one if `lower`.
 
     >>> from tetrad.scipy import linalg
     >>> linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
     Array([[2., 1.],
            [0., 2.]], dtype=float32)
     """
-    return jnp.linalg.cholesky(a, upper=not lower)
+    a = matrices("scipy.linalg.cholesky", "a", a)
+    if lower:
+        return lax.linalg.cholesky(a, symmetrize_input=False)
+    return adjoint(lax.linalg.cholesky(adjoint(a), symmetrize_input=False))
 
 
+@apart
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, bool]:
@@ -48,6 +53,7 @@ def cho_factor(
     return cholesky(a, lower), lower
 
 
+@apart
 def cho_solve(
     c_and_lower: tuple[Any, bool],
     b: Any,
@@ -65,6 +71,7 @@ def cho_solve(
     return solve_triangular(factor, first, trans=2 if lower else 0, lower=lower)
 
 
+@apart
 def solve_triangular(
     a: Any,
     b: Any,
@@ -109,6 +116,7 @@ def solve_triangular(
     return x[..., 0] if vector else x
 
 
+@apart
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """(both factors in one matrix, pivots) of LU with row exchanges, for `lu_solve`.
 
@@ -120,6 +128,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> A
     return lu, pivots
 
 
+@apart
 def lu_solve(
     lu_and_piv: tuple[Any, Any],
     b: Any,
@@ -151,6 +160,7 @@ def lu_solve(
     return x[..., 0] if vector else x
 
 
+@apart
 def lu(
     a: Any,
     permute_l: bool = False,
@@ -177,6 +187,7 @@ def lu(
     return exchange, lower, upper
 
 
+@apart
 def solve(
     a: Any,
     b: Any,
@@ -202,6 +213,7 @@ def solve(
     return cho_solve(cho_factor(a, lower=lower), b)
 
 
+@apart
 def qr(
     a: Any,
     overwrite_a: bool = False,
@@ -225,6 +237,52 @@ def qr(
     return (q, *rest)
 
 
+@apart
+def qr_multiply(
+    a: Any,
+    c: Any,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> Any:
+    """(C·Q, R), or (Q·C, R) with mode="left", for A = Q·R; with `pivoting` also p.
+
+    a[..., m, n]; with k = min(m, n) Q is [..., m, k] and R [..., k, n]. c[..., l, m] for
+    mode="right", c[..., k, l] for "left"; a vector c is a row or a column. `conjugate`
+    takes Q̄ for Q.
+
+    >>> from tetrad.scipy import linalg
+    >>> product, r = linalg.qr_multiply(jnp.array([[3.], [4.]]), jnp.array([3., 4.]))
+    >>> abs(product).round(4)
+    Array([5.], dtype=float32)
+    """
+    if mode not in ("left", "right"):
+        raise ValueError(f'qr_multiply: mode must be "left" or "right", got {mode!r}')
+    c = jnp.asarray(c)
+    vector = c.ndim == 1
+    if vector:
+        c = c[None, :] if mode == "right" else c[:, None]
+    a = matrices("scipy.linalg.qr_multiply", "a", a, square=False)
+    q, *rest = lax.linalg.qr(a, full_matrices=False, pivoting=pivoting)
+    inner, expected = (c.shape[-1], a.shape[-2]) if mode == "right" else (
+        c.shape[-2], q.shape[-1]
+    )  # fmt: skip
+    if inner != expected:
+        raise ValueError(
+            f"qr_multiply: with mode={mode!r}, axis {'-1' if mode == 'right' else '-2'} of c"
+            f" must have extent {expected}, got c of shape {c.shape} for a of shape"
+            f" {a.shape}"
+        )
+    q = q.conj() if conjugate else q
+    product = c @ q if mode == "right" else q @ c
+    if vector:
+        product = product.reshape((*product.shape[:-2], -1))
+    return (product, *rest)
+
+
+@apart
 def svd(
     a: Any,
     full_matrices: bool = True,
@@ -243,6 +301,7 @@ def svd(
     return tuple(found) if compute_uv else found
 
 
+@apart
 def eigh(
     a: Any,
     b: Any = None,
@@ -271,6 +330,72 @@ def eigh(
     return values if eigvals_only else (values, vectors)
 
 
+@apart
+def eigh_tridiagonal(
+    d: Any,
+    e: Any,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: float | None = None,
+    key: Any = None,
+) -> Any:
+    """(w, V), or w, of the symmetric matrix with diagonal `d` and `e` beside it.
+
+    Args:
+      d: the diagonal, of shape (n,).
+      e: what stands below it, of shape (n - 1,); above stands its conjugate.
+      eigvals_only: whether to give the values alone.
+      select: "a" for all, "i" for those numbered `select_range[0]` to `select_range[1]`
+        (which is included), in ascending order; "v" for those above `select_range[0]` and
+        not above `select_range[1]`, whose number must be known when the program is built.
+      select_range: two numbers.
+      tol: the error that is allowed; all digits of the dtype are computed.
+      key: for methods that start from random vectors; this one does not.
+
+    >>> from tetrad.scipy import linalg
+    >>> linalg.eigh_tridiagonal(jnp.array([2., 2.]), jnp.array([1.]), eigvals_only=True)
+    Array([1., 3.], dtype=float32)
+    """
+    if select not in ("a", "i", "v"):
+        raise ValueError(
+            f'eigh_tridiagonal: select must be "a", "i" or "v", got {select!r}'
+        )
+    if select != "a" and (select_range is None or len(select_range) != 2):
+        raise ValueError(
+            f"eigh_tridiagonal: select={select!r} needs select_range=(first, last), got"
+            f" {select_range!r}"
+        )
+    d, e = promote_floats("eigh_tridiagonal", jnp.asarray(d), jnp.asarray(e))
+    if d.ndim != 1 or e.shape != (d.shape[0] - 1,):
+        raise ValueError(
+            "eigh_tridiagonal: d must be a vector and e one shorter, got shapes"
+            f" {d.shape} and {e.shape}"
+        )
+    matrix = jnp.diag(d) + jnp.diag(e, -1) + jnp.diag(e.conj(), 1)
+    vectors, values = lax.linalg.eigh(matrix, symmetrize_input=False)
+    if select != "a":
+        first, last = _selected(values, select, select_range)
+        values, vectors = values[first:last], vectors[:, first:last]
+    return values if eigvals_only else (values, vectors)
+
+
+def _selected(values: Any, select: str, bounds: Any) -> tuple[int, int]:
+    """Where the selected ones of ascending values begin and end."""
+    low, high = bounds
+    n = values.shape[0]
+    if select == "v":
+        return int(jnp.sum(values <= low)), int(jnp.sum(values <= high))
+    if not 0 <= low <= high < n:
+        raise ValueError(
+            f"eigh_tridiagonal: select_range={bounds} must be two numbers from 0 to"
+            f" {n - 1}, the lower one first"
+        )
+    return int(low), int(high) + 1
+
+
+@apart
 def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     """(T, Z) with A = Z·T·Zᴴ; output="complex" makes T triangular for real A too.
 
@@ -288,6 +413,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     return t, z
 
 
+@apart
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """The complex Schur form (T, Z) of A = Z·T·Zᵀ, from the real one.
 
@@ -296,11 +422,58 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     dtype('complex64')
     """
     T, Z = jnp.asarray(T), jnp.asarray(Z)
+    for name, x in (("T", T), ("Z", Z)):
+        if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+            raise ValueError(
+                f"rsf2csf: {name} must hold square matrices, got shape {x.shape}"
+            )
+    if T.shape[-1] != Z.shape[-1]:
+        raise ValueError(
+            f"rsf2csf: T and Z must have one order, got shapes {T.shape} and {Z.shape}"
+        )
     wide = jnp.result_type(T, Z, jnp.complex64)
-    triangle, turn = lax.linalg.schur(T.astype(wide))
-    return triangle, jnp.matmul(Z.astype(wide), turn, precision="highest")
+    by_matrix = jnp.vectorize(_triangular, signature="(n,n),(n,n)->(n,n),(n,n)")
+    triangle, turn = by_matrix(T.astype(wide), Z.astype(wide))
+    return triangle, turn
 
 
+def _triangular(T: Any, Z: Any) -> tuple[Any, Any]:
+    """Blocks of two on the diagonal of T made triangular by rotations, the last first."""
+    n = T.shape[0]
+    eps = jnp.finfo(T.dtype).eps
+    places = jnp.arange(n)
+
+    def rotate(i: Any, state: Any) -> Any:
+        T, Z = state
+        row = n - 2 - i
+        block = lax.dynamic_slice(T, (row, row), (2, 2))
+        below = block[1, 0]
+        shift = jnp.linalg.eigvals(block)[0] - block[1, 1]
+        size = jnp.sqrt(jnp.abs(shift) ** 2 + jnp.abs(below) ** 2)
+        size = jnp.where(size == 0, 1, size)
+        c, s = shift / size, below / size
+        turn = jnp.array([[c.conj(), s], [-s, c]])
+        large = eps * (jnp.abs(block[0, 0]) + jnp.abs(block[1, 1]))
+        turn = jnp.where(jnp.abs(below) > large, turn, jnp.eye(2, dtype=T.dtype))
+        back = turn.conj().T
+        rows = lax.dynamic_slice(T, (row, 0), (2, n))
+        rows = jnp.where(places >= row, _product(turn, rows), rows)
+        T = lax.dynamic_update_slice(T, rows, (row, 0))
+        columns = lax.dynamic_slice(T, (0, row), (n, 2))
+        above = places[:, None] <= row + 1
+        columns = jnp.where(above, _product(columns, back), columns)
+        T = lax.dynamic_update_slice(T, columns, (0, row))
+        turned = _product(lax.dynamic_slice(Z, (0, row), (n, 2)), back)
+        Z = lax.dynamic_update_slice(Z, turned, (0, row))
+        return T.at[row + 1, row].set(0), Z
+
+    if n < 2:
+        return T, Z
+    triangle, turn = lax.fori_loop(0, n - 1, rotate, (T, Z))
+    return triangle, turn
+
+
+@apart
 def hessenberg(
     a: Any, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -342,6 +515,7 @@ _LARGEST = {4: 3.925724783138660, 8: 5.371920351148152}
 _ORDER = {4: 7, 8: 13}
 
 
+@apart
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
     """The matrix exponential Σₖ Aᵏ/k!, by scaling, a Padé approximant, and squaring.
 
@@ -396,6 +570,7 @@ def _pade(A: Any, b: tuple[int, ...]) -> tuple[Any, Any]:
     return even + odd, even - odd
 
 
+@apart
 def expm_frechet(
     A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True
 ) -> Any:
@@ -416,6 +591,7 @@ def expm_frechet(
     return (value, slope) if compute_expm else slope
 
 
+@apart
 def sqrtm(A: Any, blocksize: int = 1) -> Any:
     """The principal square root S of a square matrix: S·S = A; complex.
 
@@ -447,6 +623,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     return _product(z, root, adjoint(z))
 
 
+@apart
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a matrix, by Parlett's recurrence on its Schur form.
 
@@ -480,12 +657,13 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     result = _product(z, f, adjoint(z))
     if disp:
         return result
-    eps = float(np.finfo(A.real.dtype).eps)
+    eps = float(jnp.finfo(A.real.dtype).eps)
     norm = jnp.linalg.norm(jnp.triu(t, 1), 1)
     error = jnp.maximum(eps, eps / jnp.where(smallest == 0, eps, smallest) * norm)
     return result, jnp.minimum(1, error)
 
 
+@apart
 def polar(
     a: Any, side: str = "right", *, method: str = "svd", eps: Any = None,
     max_iterations: Any = None,
@@ -508,19 +686,45 @@ def polar(
     return unitary, _product(u * s, adjoint(u))
 
 
+@apart
 def solve_sylvester(
     A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8
 ) -> Any:
-    """The X with A·X + X·B = C, through the Schur forms of A and B.
+    """The X with A·X + X·B = C.
+
+    A[..., m, m], B[..., n, n], C[..., m, n] → X[..., m, n]. X is NaN where a sum of an
+    eigenvalue of A and one of B is smaller than `tol`: there is no X then, or many.
+
+    Args:
+      method: "schur", which is accurate, or "eigen", which is faster and loses digits where
+        eigenvectors are nearly parallel.
+      tol: the smallest size of sums of eigenvalues.
 
     >>> from tetrad.scipy import linalg
     >>> linalg.solve_sylvester(jnp.eye(1), jnp.eye(1), jnp.array([[4.]]))
     Array([[2.]], dtype=float32)
     """
+    if method not in ("schur", "eigen"):
+        raise ValueError(
+            f'solve_sylvester: method must be "schur" or "eigen", got {method!r}'
+        )
     A, B, C = (jnp.asarray(x) for x in (A, B, C))
+    if A.shape[-1:] + B.shape[-1:] != C.shape[-2:]:
+        raise ValueError(
+            "solve_sylvester: C must have as many rows as A and as many columns as B, got"
+            f" shapes {A.shape}, {B.shape} and {C.shape}"
+        )
     dtype = jnp.result_type(A, B, C, jnp.float32)
-    r, u = schur(A.astype(dtype), output="complex")
-    s, v = schur(B.astype(dtype), output="complex")
+    solve_one = _sylvester_by_schur if method == "schur" else _sylvester_by_vectors
+    by_matrix = jnp.vectorize(
+        lambda a, b, c: solve_one(a, b, c, tol), signature="(m,m),(n,n),(m,n)->(m,n)"
+    )
+    return by_matrix(A.astype(dtype), B.astype(dtype), C.astype(dtype))
+
+
+def _sylvester_by_schur(A: Any, B: Any, C: Any, tol: float) -> Any:
+    r, u = schur(A, output="complex")
+    s, v = schur(B, output="complex")
     f = _product(adjoint(u), C.astype(r.dtype), v)
     m, n = f.shape
     eye = jnp.eye(m, dtype=f.dtype)
@@ -532,145 +736,19 @@ def solve_sylvester(
         return y.at[:, j].set(solve_triangular(r + s[j, j] * eye, right))
 
     y = lax.fori_loop(0, n, column, jnp.zeros_like(f))
-    x = _product(u, y, adjoint(v))
-    return x if jnp.issubdtype(dtype, jnp.complexfloating) else x.real
+    sums = jnp.diag(r)[:, None] + jnp.diag(s)
+    return _real_where_fine(_product(u, y, adjoint(v)), sums, tol, C.dtype)
 
 
-# ---------------------------------------------------------------------- special matrices
+def _sylvester_by_vectors(A: Any, B: Any, C: Any, tol: float) -> Any:
+    a, u = jnp.linalg.eig(A)
+    b, v = jnp.linalg.eig(B)
+    sums = a[:, None] + b
+    f = jnp.linalg.solve(u, _product(C.astype(u.dtype), v))
+    x = jnp.linalg.solve(v.T, _product(u, f / sums).T).T
+    return _real_where_fine(x, sums, tol, C.dtype)
 
 
-def block_diag(*arrs: Any) -> Any:
-    """The matrices along the diagonal of one, with zeros around them.
-
-    >>> from tetrad.scipy import linalg
-    >>> linalg.block_diag(jnp.ones((1, 2)), 5.0)
-    Array([[1., 1., 0.],
-           [0., 0., 5.]], dtype=float32)
-    """
-    blocks = [jnp.atleast_2d(x) for x in (arrs or (jnp.zeros((1, 0)),))]
-    for i, block in enumerate(blocks):
-        if block.ndim != 2:
-            raise ValueError(
-                f"block_diag: argument {i} must have at most 2 axes, got {block.shape}"
-            )
-    dtype = jnp.result_type(*blocks)
-    columns = sum(block.shape[1] for block in blocks)
-    rows, before = [], 0
-    for block in blocks:
-        after = columns - before - block.shape[1]
-        rows.append(jnp.pad(block.astype(dtype), ((0, 0), (before, after))))
-        before += block.shape[1]
-    return jnp.concatenate(rows)
-
-
-def toeplitz(c: Any, r: Any = None) -> Any:
-    """The matrix with constant diagonals, first column `c` and first row `r` (c̄).
-
-    >>> from tetrad.scipy import linalg
-    >>> linalg.toeplitz(jnp.array([1, 2, 3]))
-    Array([[1, 2, 3],
-           [2, 1, 2],
-           [3, 2, 1]], dtype=int32)
-    """
-    c = jnp.atleast_1d(jnp.asarray(c))
-    r = jnp.conj(c) if r is None else jnp.atleast_1d(jnp.asarray(r))
-    dtype = jnp.result_type(c, r)
-    c, r = c.astype(dtype), r.astype(dtype)
-    n, m = c.shape[-1], r.shape[-1]
-    line = jnp.concatenate([c[..., ::-1], r[..., 1:]], -1)
-    return line[..., (n - 1 - jnp.arange(n))[:, None] + jnp.arange(m)]
-
-
-def hankel(c: Any, r: Any = None) -> Any:
-    """The matrix with constant antidiagonals, first column `c` and last row `r` (zeros).
-
-    >>> from tetrad.scipy import linalg
-    >>> linalg.hankel(jnp.array([1, 2]))
-    Array([[1, 2],
-           [2, 0]], dtype=int32)
-    """
-    c = jnp.ravel(jnp.asarray(c))
-    r = jnp.zeros_like(c) if r is None else jnp.ravel(jnp.asarray(r))
-    line = jnp.concatenate([c, r[1:]])
-    return line[jnp.arange(c.size)[:, None] + jnp.arange(r.size)]
-
-
-def circulant(c: Any) -> Any:
-    """The matrix whose columns are the rotations of `c`.
-
-    >>> from tetrad.scipy import linalg
-    >>> linalg.circulant(jnp.array([1, 2, 3]))
-    Array([[1, 3, 2],
-           [2, 1, 3],
-           [3, 2, 1]], dtype=int32)
-    """
-    c = jnp.asarray(c)
-    n = c.shape[-1]
-    return c[..., (jnp.arange(n)[:, None] - jnp.arange(n)) % n]
-
-
-def hilbert(n: int) -> Any:
-    """The matrix 1/(i + j + 1).
-
-    >>> from tetrad.scipy import linalg
-    >>> linalg.hilbert(2)
-    Array([[1.        , 0.5       ],
-           [0.5       , 0.33333334]], dtype=float32)
-    """
-    places = jnp.arange(n)
-    return 1 / (places[:, None] + places + 1)
-
-
-def pascal(n: int, kind: str | None = None) -> Any:
-    """Binomial coefficients: (i + j over i), or for kind="lower" (i over j), "upper" its ᵀ.
-
-    >>> from tetrad.scipy import linalg
-    >>> linalg.pascal(3, "lower")
-    Array([[1., 0., 0.],
-           [1., 1., 0.],
-           [1., 2., 1.]], dtype=float32)
-    """
-    if kind not in (None, "symmetric", "lower", "upper"):
-        raise ValueError(
-            f'pascal: kind must be "symmetric", "lower" or "upper", got {kind!r}'
-        )
-    host = np.array([[math.comb(i, j) for j in range(n)] for i in range(n)], float)
-    host = host.reshape(n, n)
-    lower = jnp.asarray(host, dtype=float)
-    if kind == "lower":
-        return lower
-    if kind == "upper":
-        return lower.T
-    return jnp.asarray(host @ host.T, dtype=float)
-
-
-def hadamard(n: int, dtype: Any = int) -> Any:
-    """Hadamard's matrix of ±1 with orthogonal rows; n must be a power of 2.
-
-    >>> from tetrad.scipy import linalg
-    >>> linalg.hadamard(2)
-    Array([[ 1,  1],
-           [ 1, -1]], dtype=int32)
-    """
-    if n < 1 or n & (n - 1):
-        raise ValueError(f"hadamard: n must be a power of 2, got {n}")
-    places = np.arange(n)
-    ones = np.bitwise_and(places[:, None], places)
-    parity = np.array([[bin(x).count("1") % 2 for x in row] for row in ones])
-    return jnp.asarray(1 - 2 * parity.reshape(n, n), dtype=dtype)
-
-
-def dft(n: int, scale: str | None = None) -> Any:
-    """The matrix of the discrete Fourier transform; scale is None, "sqrtn" or "n".
-
-    >>> from tetrad.scipy import linalg
-    >>> linalg.dft(2).real
-    Array([[ 1.,  1.],
-           [ 1., -1.]], dtype=float32)
-    """
-    if scale not in (None, "sqrtn", "n"):
-        raise ValueError(f'dft: scale must be None, "sqrtn" or "n", got {scale!r}')
-    places = np.arange(n)
-    host = np.exp(-2j * np.pi * (places[:, None] * places % n) / n)
-    host = host / {None: 1, "sqrtn": math.sqrt(n), "n": n}[scale]
-    return jnp.asarray(host, dtype=complex)
+def _real_where_fine(x: Any, sums: Any, tol: float, dtype: Any) -> Any:
+    x = x if jnp.issubdtype(dtype, jnp.complexfloating) else x.real
+    return jnp.where(jnp.any(jnp.abs(sums) < tol), jnp.nan, x).astype(dtype)

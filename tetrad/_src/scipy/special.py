@@ -12,7 +12,7 @@ from typing import Any
 
 from tetrad import lax, nn, numpy
 from tetrad._src.control.custom import custom_jvp
-from tetrad._src.scipy.arguments import floats
+from tetrad._src.scipy.arguments import apart, floats
 
 jnp: Any = numpy  # arrays have methods that their type does not state
 
@@ -24,6 +24,7 @@ logsumexp = nn.logsumexp
 # ------------------------------------------------------------------ error and normal
 
 
+@apart
 def erf(x: Any) -> Any:
     """The error function: (2/√π) ∫₀ˣ exp(−t²) dt.
 
@@ -34,6 +35,7 @@ def erf(x: Any) -> Any:
     return lax.erf(floats(x))
 
 
+@apart
 def erfc(x: Any) -> Any:
     """1 − erf(x), without cancellation for large x.
 
@@ -44,6 +46,7 @@ def erfc(x: Any) -> Any:
     return lax.erfc(floats(x))
 
 
+@apart
 def erfinv(x: Any) -> Any:
     """The inverse of the error function, on (−1, 1).
 
@@ -54,6 +57,7 @@ def erfinv(x: Any) -> Any:
     return lax.erf_inv(floats(x))
 
 
+@apart
 def ndtr(x: Any) -> Any:
     """The distribution function of the standard normal: (1/√2π) ∫₋∞ˣ exp(−t²/2) dt.
 
@@ -88,6 +92,7 @@ def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     return value, t * jnp.exp(density - value)
 
 
+@apart
 def log_ndtr(x: Any, series_order: int = 3) -> Any:
     """log(ndtr(x)), accurate far on both sides.
 
@@ -159,6 +164,7 @@ def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
     return x, t * (math.sqrt(2 * math.pi) * jnp.exp(0.5 * x * x))
 
 
+@apart
 def ndtri(p: Any) -> Any:
     """The inverse of `ndtr`, on (0, 1); NaN outside [0, 1].
 
@@ -172,6 +178,7 @@ def ndtri(p: Any) -> Any:
 # --------------------------------------------------------------------- gamma and beta
 
 
+@apart
 def gammaln(x: Any) -> Any:
     """log|Γ(x)|.
 
@@ -182,6 +189,7 @@ def gammaln(x: Any) -> Any:
     return lax.lgamma(floats(x))
 
 
+@apart
 def gammasgn(x: Any) -> Any:
     """The sign of Γ(x); NaN at negative integers and −∞.
 
@@ -197,6 +205,7 @@ def gammasgn(x: Any) -> Any:
     return jnp.where((x == 0) & jnp.signbit(x), -1.0, sign).astype(x.dtype)
 
 
+@apart
 def gamma(x: Any) -> Any:
     """Γ(x) = ∫₀^∞ t^(x−1) exp(−t) dt, continued to negative x.
 
@@ -208,6 +217,7 @@ def gamma(x: Any) -> Any:
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
+@apart
 def factorial(n: Any, exact: bool = False) -> Any:
     """n! = Γ(n + 1), and 0 for negative n.
 
@@ -222,6 +232,7 @@ def factorial(n: Any, exact: bool = False) -> Any:
     return jnp.where(n < 0, 0, value)
 
 
+@apart
 def digamma(x: Any) -> Any:
     """The derivative of log Γ(x).
 
@@ -232,6 +243,7 @@ def digamma(x: Any) -> Any:
     return lax.digamma(floats(x))
 
 
+@apart
 def polygamma(n: Any, x: Any) -> Any:
     """The n-th derivative of `digamma`.
 
@@ -243,6 +255,7 @@ def polygamma(n: Any, x: Any) -> Any:
     return lax.polygamma(n, x)
 
 
+@apart
 def zeta(x: Any, q: Any = None) -> Any:
     """Hurwitz's zeta function: Σₖ (k + q)^(−x) for k = 0, 1, …; q = 1 is Riemann's.
 
@@ -254,6 +267,7 @@ def zeta(x: Any, q: Any = None) -> Any:
     return lax.zeta(x, q)
 
 
+@apart
 def betaln(a: Any, b: Any) -> Any:
     """log B(a, b) = log|Γ(a)Γ(b)/Γ(a + b)|.
 
@@ -265,6 +279,7 @@ def betaln(a: Any, b: Any) -> Any:
     return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
 
 
+@apart
 def beta(a: Any, b: Any) -> Any:
     """B(a, b) = Γ(a)Γ(b)/Γ(a + b).
 
@@ -277,6 +292,7 @@ def beta(a: Any, b: Any) -> Any:
     return sign * jnp.exp(betaln(a, b))
 
 
+@apart
 def betainc(a: Any, b: Any, x: Any) -> Any:
     """The regularised incomplete beta function, the integral from 0 to x over B(a, b).
 
@@ -287,6 +303,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     return lax.betainc(*floats(a, b, x))
 
 
+@apart
 def gammainc(a: Any, x: Any) -> Any:
     """The regularised lower incomplete gamma function.
 
@@ -297,6 +314,7 @@ def gammainc(a: Any, x: Any) -> Any:
     return lax.igamma(*floats(a, x))
 
 
+@apart
 def gammaincc(a: Any, x: Any) -> Any:
     """The regularised upper incomplete gamma function.
 
@@ -307,6 +325,7 @@ def gammaincc(a: Any, x: Any) -> Any:
     return lax.igammac(*floats(a, x))
 
 
+@apart
 def multigammaln(a: Any, d: int) -> Any:
     """log of the multivariate gamma function of dimension `d`.
 
@@ -320,6 +339,7 @@ def multigammaln(a: Any, d: int) -> Any:
     return constant + jnp.sum(lax.lgamma(halves), -1)
 
 
+@apart
 def poch(z: Any, m: Any) -> Any:
     """Pochhammer's symbol Γ(z + m)/Γ(z).
 
@@ -332,6 +352,7 @@ def poch(z: Any, m: Any) -> Any:
     return jnp.where(m == 0, 1, sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
 
+@apart
 def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Any:
     """The number of ways to choose k of N things: N!/(k!(N − k)!), 0 where there is none.
 
@@ -353,6 +374,7 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Any:
 # ---------------------------------------------------------------------------- Bessel
 
 
+@apart
 def i0e(x: Any) -> Any:
     """exp(−|x|)·I₀(x), the modified Bessel function of order 0, scaled.
 
@@ -363,6 +385,7 @@ def i0e(x: Any) -> Any:
     return lax.bessel_i0e(floats(x))
 
 
+@apart
 def i0(x: Any) -> Any:
     """I₀(x), the modified Bessel function of order 0.
 
@@ -374,6 +397,7 @@ def i0(x: Any) -> Any:
     return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
 
 
+@apart
 def i1e(x: Any) -> Any:
     """exp(−|x|)·I₁(x), the modified Bessel function of order 1, scaled.
 
@@ -384,6 +408,7 @@ def i1e(x: Any) -> Any:
     return lax.bessel_i1e(floats(x))
 
 
+@apart
 def i1(x: Any) -> Any:
     """I₁(x), the modified Bessel function of order 1.
 
@@ -398,6 +423,7 @@ def i1(x: Any) -> Any:
 # --------------------------------------------------------------- logarithms and entropy
 
 
+@apart
 def expit(x: Any) -> Any:
     """The logistic function 1/(1 + exp(−x)).
 
@@ -408,6 +434,7 @@ def expit(x: Any) -> Any:
     return lax.logistic(floats(x))
 
 
+@apart
 def logit(p: Any) -> Any:
     """The inverse of `expit`: log(p/(1 − p)).
 
@@ -438,6 +465,7 @@ def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
     return _xlogy(x, y), dx * jnp.log(y) + dy * _quotient(x, y)
 
 
+@apart
 def xlogy(x: Any, y: Any) -> Any:
     """x·log y, and 0 where x is 0.
 
@@ -461,6 +489,7 @@ def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
     return _xlog1py(x, y), dx * jnp.log1p(y) + dy * _quotient(x, 1 + y)
 
 
+@apart
 def xlog1py(x: Any, y: Any) -> Any:
     """x·log(1 + y), and 0 where x is 0.
 
@@ -471,6 +500,7 @@ def xlog1py(x: Any, y: Any) -> Any:
     return _xlog1py(*floats(x, y))
 
 
+@apart
 def entr(x: Any) -> Any:
     """−x·log x, 0 at 0, and −∞ for negative x.
 
@@ -484,6 +514,7 @@ def entr(x: Any) -> Any:
     return jnp.where(x > 0, -safe * jnp.log(safe), value)
 
 
+@apart
 def rel_entr(p: Any, q: Any) -> Any:
     """p·log(p/q), 0 where p = 0 ≤ q, and ∞ elsewhere outside p, q > 0.
 
@@ -498,6 +529,7 @@ def rel_entr(p: Any, q: Any) -> Any:
     return jnp.where(both, value, jnp.where(none, 0, jnp.inf)).astype(p.dtype)
 
 
+@apart
 def kl_div(p: Any, q: Any) -> Any:
     """p·log(p/q) − p + q, the terms of the Kullback–Leibler divergence.
 
@@ -509,6 +541,7 @@ def kl_div(p: Any, q: Any) -> Any:
     return rel_entr(p, q) - p + q
 
 
+@apart
 def boxcox(x: Any, lmbda: Any) -> Any:
     """(x^λ − 1)/λ, and log x for λ = 0.
 
@@ -522,6 +555,7 @@ def boxcox(x: Any, lmbda: Any) -> Any:
     return jnp.where(none, jnp.log(x), jnp.expm1(safe * jnp.log(x)) / safe)
 
 
+@apart
 def boxcox1p(x: Any, lmbda: Any) -> Any:
     """`boxcox` of 1 + x.
 

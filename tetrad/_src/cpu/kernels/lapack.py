@@ -625,7 +625,7 @@ def _gtsv(p: Problem) -> Recipe:
         (Int(n), Int(count), lower, main, upper, Result(0), Int(max(n, 1)), Info()),
     )
     copies = ((0, lower), (1, main), (2, upper), (3, Result(0)))
-    return Recipe(copies, (call,), p.flops(8 * n * (count + 1)), strict=False)
+    return Recipe(copies, (call,), p.flops(8 * n * (count + 1)))
 
 
 def _trsm(p: Problem) -> Recipe:
