@@ -361,3 +361,36 @@ from tetrad._src.ops.windows import padtype_to_pads as padtype_to_pads
 # Fourier transforms
 from tetrad._src.ops.fft import FftType as FftType
 from tetrad._src.ops.fft import fft as fft
+
+# Groups, places and selections
+from tetrad._src.control.collectives import pbroadcast as pbroadcast
+from tetrad._src.control.collectives import pcast as pcast
+from tetrad._src.control.composite import composite as composite
+from tetrad._src.lib.bit_generator import RandomAlgorithm as RandomAlgorithm
+from tetrad._src.lib.bit_generator import rng_bit_generator as rng_bit_generator
+from tetrad._src.lib.local_convolution import (
+    conv_general_dilated_local as conv_general_dilated_local,
+)
+from tetrad._src.lib.local_convolution import (
+    conv_general_permutations as conv_general_permutations,
+)
+from tetrad._src.lib.local_convolution import (
+    conv_general_shape_tuple as conv_general_shape_tuple,
+)
+from tetrad._src.lib.local_convolution import conv_shape_tuple as conv_shape_tuple
+from tetrad._src.lib.local_convolution import (
+    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
+)
+from tetrad._src.lib.ragged import (
+    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
+)
+from tetrad._src.lib.ragged import ragged_dot as ragged_dot
+from tetrad._src.lib.ragged import ragged_dot_general as ragged_dot_general
+from tetrad._src.lib.selection import approx_max_k as approx_max_k
+from tetrad._src.lib.selection import approx_min_k as approx_min_k
+from tetrad._src.lib.selection import broadcast_like as broadcast_like
+from tetrad._src.lib.selection import mulhi as mulhi
+from tetrad._src.lib.selection import shape_as_value as shape_as_value
+from tetrad._src.lib.selection import stage as stage
+from tetrad._src.ops.accuracy import AccuracyMode as AccuracyMode
+from tetrad._src.ops.accuracy import Tolerance as Tolerance

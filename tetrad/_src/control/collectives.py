@@ -208,6 +208,14 @@ def _names(axis_name: Any, function: str) -> Names:
     return names
 
 
+def _no_groups(groups: Any, function: str) -> None:
+    if groups is not None:
+        raise NotImplementedError(
+            f"lax.{function}: axis_index_groups is not available; give the lanes two"
+            " axes with nested vmaps, and name one of them"
+        )
+
+
 def axis_size(axis_name: Any) -> int:
     """The number of lanes of a named axis (of several, their product).
 
@@ -235,13 +243,14 @@ def axis_index(axis_name: Any) -> Any:
     return index
 
 
-def psum(x: Any, axis_name: Any) -> Any:
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over the lanes of a named axis, of each array in the pytree `x`.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> jax.vmap(lambda x: x / jax.lax.psum(x, "i"), axis_name="i")(jnp.ones(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
+    _no_groups(axis_index_groups, "psum")
     names = _names(axis_name, "psum")
     size = axis_size(axis_name)
 
@@ -253,29 +262,40 @@ def psum(x: Any, axis_name: Any) -> Any:
     return tree.map(total, x)
 
 
-def pmean(x: Any, axis_name: Any) -> Any:
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over the lanes of a named axis, of each array in the pytree `x`."""
     size = axis_size(axis_name)
-    return tree.map(lambda total: total / size, psum(x, axis_name))
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    return tree.map(lambda leaf: leaf / size, total)
 
 
-def pmax(x: Any, axis_name: Any) -> Any:
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The largest value of the lanes of a named axis, elementwise."""
+    _no_groups(axis_index_groups, "pmax")
     return tree.map(Pmax(_names(axis_name, "pmax")), x)
 
 
-def pmin(x: Any, axis_name: Any) -> Any:
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The smallest value of the lanes of a named axis, elementwise."""
+    _no_groups(axis_index_groups, "pmin")
     return tree.map(Pmin(_names(axis_name, "pmin")), x)
 
 
-def all_gather(x: Any, axis_name: Any, *, axis: int = 0, tiled: bool = False) -> Any:
+def all_gather(
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Any:
     """The values of all lanes along `axis`: a new one, or joined to that one if `tiled`.
 
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> jax.vmap(lambda x: jax.lax.all_gather(x, "i"), axis_name="i")(jnp.arange(2)).tolist()
     [[0, 1], [0, 1]]
     """
+    _no_groups(axis_index_groups, "all_gather")
     (name,) = _names(axis_name, "all_gather")
     size = axis_size(name)
 
@@ -316,9 +336,15 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 
 
 def psum_scatter(
-    x: Any, axis_name: Any, *, scatter_dimension: int = 0, tiled: bool = False
+    x: Any,
+    axis_name: Any,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
 ) -> Any:
     """The sum over the lanes, of which each lane gets its part along an axis."""
+    _no_groups(axis_index_groups, "psum_scatter")
     (name,) = _names(axis_name, "psum_scatter")
     size = axis_size(name)
 
@@ -339,9 +365,16 @@ def psum_scatter(
 
 
 def all_to_all(
-    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, tiled: bool = False
+    x: Any,
+    axis_name: Any,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
 ) -> Any:
     """Splits an axis among the lanes, and joins what all lanes send along another."""
+    _no_groups(axis_index_groups, "all_to_all")
     (name,) = _names(axis_name, "all_to_all")
     size = axis_size(name)
 
@@ -377,3 +410,42 @@ def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
     [[1, 3], [2, 4]]
     """
     return all_to_all(x, axis_name, axis, axis)
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """What lane `source` of a named axis has, for all lanes.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> spread = jax.vmap(lambda x: jax.lax.pbroadcast(x, "i", 1), axis_name="i")
+    >>> spread(jnp.array([3, 4, 5])).tolist()
+    [4, 4, 4]
+    """
+    (name,) = _names(axis_name, "pbroadcast")
+    size = axis_size(name)
+    if not 0 <= source < size:
+        raise ValueError(
+            f"lax.pbroadcast: source must be a lane from 0 to {size - 1}, got {source}"
+        )
+
+    def of_source(leaf: Any) -> Any:
+        return slice_in_dim(all_gather(leaf, name), source, source + 1)
+
+    return tree.map(lambda x: reshape(of_source(x), aval_of(x).shape), x)
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """The pytree `x`, said to vary along named axes, or not to ("varying", "reduced", …).
+
+    In JAX the types of values inside of `shard_map` say along which axes they vary. Types
+    do not know it here, so the values are given back as they are.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> f = jax.vmap(lambda x: jax.lax.pcast(x, "i", to="varying"), axis_name="i")
+    >>> f(jnp.arange(2)).tolist()
+    [0, 1]
+    """
+    kinds = ("varying", "unreduced", "reduced", "invarying")
+    if to not in kinds:
+        raise ValueError(f"lax.pcast: to must be one of {kinds}, got {to!r}")
+    _names(axis_name, "pcast")
+    return x

@@ -13,7 +13,7 @@ from tetrad._src.core.op import Linear
 from tetrad._src.ops.compare import bitwise_and, eq, gt, lt, select_n
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import Binary, Elementwise, Operand, Unary, check_operand
-from tetrad._src.ops.functions import binary, operands, scalar_like, unary
+from tetrad._src.ops.functions import accurate, binary, operands, scalar_like, unary
 from tetrad._src.ops.rounding import ceil, floor
 from tetrad._src.ops.views import ones_like
 
@@ -202,7 +202,19 @@ class Rem(Binary):
 add = binary(Add)
 sub = binary(Sub)
 neg = unary(Neg)
-mul = binary(Mul)
+_mul = binary(Mul)
+
+
+def mul(x: Operand, y: Operand, *, out_dtype: Any = None) -> Any:
+    if out_dtype is not None:
+        x, y = operands("mul", (x, y))
+        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
+    return _mul(x, y)
+
+
+mul.__doc__ = (
+    f"{Mul.__doc__}\n    With `out_dtype` the product is computed in that dtype.\n    "
+)
 div = binary(Div)
 rem = binary(Rem)
 
@@ -542,10 +554,10 @@ class Cbrt(Unary):
 
 
 square = unary(Square)
-log = unary(Log)
-sqrt = unary(Sqrt)
-rsqrt = unary(Rsqrt)
-cbrt = unary(Cbrt)
+log = accurate(Log)
+sqrt = accurate(Sqrt)
+rsqrt = accurate(Rsqrt)
+cbrt = accurate(Cbrt)
 _pow = binary(Pow)
 
 

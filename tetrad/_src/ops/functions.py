@@ -17,6 +17,7 @@ import numpy as np
 
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.op import Op
+from tetrad._src.ops.accuracy import check_accuracy
 from tetrad._src.ops.families import PYTHON_NUMBERS, Operand, check_operand
 from tetrad._src.ops.views import broadcast_in_dim
 from tetrad._src.util import dtypes
@@ -119,6 +120,21 @@ def unary(cls: type[Op], name: str = "") -> Callable[[Operand], Any]:
         return STATE.trace.process(op, (check_operand(x, label),))
 
     return _named(function, cls, name)  # type: ignore[no-any-return]
+
+
+def accurate(cls: type[Op]) -> Callable[..., Any]:
+    """As `unary`, for a function that users may ask to be exact."""
+    op = cls()
+    label = cls.name
+
+    def function(x: Operand, *, accuracy: Any = None) -> Any:
+        if accuracy is not None:
+            check_accuracy(accuracy, label)
+        if isinstance(x, Value):
+            return STATE.trace.process(op, (x,))
+        return STATE.trace.process(op, (check_operand(x, label),))
+
+    return _named(function, cls, "")  # type: ignore[no-any-return]
 
 
 def binary(cls: type[Op], name: str = "") -> Callable[[Operand, Operand], Any]:

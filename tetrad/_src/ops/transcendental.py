@@ -20,7 +20,7 @@ from tetrad._src.ops.arithmetic import (
     sub,
 )
 from tetrad._src.ops.families import Binary, Unary
-from tetrad._src.ops.functions import binary, scalar_like, unary
+from tetrad._src.ops.functions import accurate, binary, scalar_like, unary
 
 
 def one_minus(x: Any) -> Any:
@@ -409,20 +409,20 @@ class Atan2(Binary):
     hlo = "stablehlo.atan2"
 
 
-exp = unary(Exp)
-exp2 = unary(Exp2)
-expm1 = unary(Expm1)
-log1p = unary(Log1p)
-logistic = unary(Logistic)
-sin = unary(Sin)
-cos = unary(Cos)
-tan = unary(Tan)
+exp = accurate(Exp)
+exp2 = accurate(Exp2)
+expm1 = accurate(Expm1)
+log1p = accurate(Log1p)
+logistic = accurate(Logistic)
+sin = accurate(Sin)
+cos = accurate(Cos)
+tan = accurate(Tan)
 asin = unary(Asin)
 acos = unary(Acos)
 atan = unary(Atan)
 sinh = unary(Sinh)
 cosh = unary(Cosh)
-tanh = unary(Tanh)
+tanh = accurate(Tanh)
 asinh = unary(Asinh)
 acosh = unary(Acosh)
 atanh = unary(Atanh)

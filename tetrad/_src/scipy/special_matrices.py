@@ -231,7 +231,9 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """
     a = jnp.asarray(a)
     if not a.ndim:
-        raise ValueError("convolution_matrix: a must be at least 1-dimensional, got a number")
+        raise ValueError(
+            "convolution_matrix: a must be at least 1-dimensional, got a number"
+        )
     m = a.shape[-1]
     if n <= 0:
         raise ValueError(f"convolution_matrix: n must be a positive integer, got {n}")
