@@ -42,6 +42,28 @@ EXEMPT: dict[str, str] = {
     "broadcast_shapes": "no operation; see test_shapes_that_broadcast",
     "dtype": "about dtypes",
     "with_sharding_constraint": "takes shardings: test_sharding.py",
+    "pcast": "gives its argument: test_lax_more.py",
+    "pbroadcast": "across lanes: test_lax_more.py",
+    "composite": "takes functions: test_lax_more.py",
+    "rng_bit_generator": "bits: test_lax_more.py",
+    "conv_general_dilated_local": "as convolutions: test_lax_more.py",
+    "ragged_dot": "sizes that must fit: test_lax_more.py",
+    "ragged_dot_general": "sizes that must fit: test_lax_more.py",
+    **dict.fromkeys(
+        [
+            "conv_general_permutations",
+            "conv_general_shape_tuple",
+            "conv_shape_tuple",
+            "conv_transpose_shape_tuple",
+            "shape_as_value",
+        ],
+        "about shapes; their examples run",
+    ),
+    "stage": "gives its argument",
+    "broadcast_like": "is broadcast_in_dim: test_lax_more.py",
+    "approx_max_k": "is top_k: test_lax_more.py",
+    "approx_min_k": "is top_k: test_lax_more.py",
+    "mulhi": "against integers of Python: test_lax_more.py",
     **dict.fromkeys(
         [
             "conv",
