@@ -373,7 +373,7 @@ def invpascal(n: int, kind: str | None = None) -> Any:
             f"invpascal: Expected kind to be one of 'symmetric', 'lower' and 'upper',"
             f" got {kind!r}"
         )
-    entries = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
+    entries = [[(-1) ** (i + j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     lower = np.array(entries, object).reshape(n, n)
     host = lower if kind == "lower" else lower.T
     if kind in (None, "symmetric"):
