@@ -24,7 +24,41 @@ class Known(NamedTuple):
     reason: str
 
 
-KNOWN: tuple[Known, ...] = ()
+ANY = ".*"
+OVERFLOW = "a Python integer that does not fit the dtype beside it is an OverflowError"
+WEAK = "results are as weak as their operands; JAX makes some composed functions strong"
+COMPLEX = "NumPy refuses complex numbers in this function, and so do we"
+DENORMAL = "JAX flushes denormal numbers to zero on the CPU"
+INTEGER_POWER = "an integer to a negative power is rounded to zero; JAX gives noise"
+COMPLEX_POWER = "complex powers of 0 and with infinite parts are the limits, not NaN"
+BOOLEANS = "bools add and multiply as `or` and `and` in updates"
+FLOAT16_ANGLE = "angles of 16-bit numbers stay 16-bit numbers, as in NumPy"
+EMPTY = "an integral over no points is 0, as in NumPy"
+ROUND_BOOL = "round of bools gives them back; JAX fails by accident"
+COMPLEX_ORDER = "complex numbers are partitioned like they are sorted"
+NUMBERS = "functions of lax take Python numbers that the dtype beside them can hold"
+INFINITE_ANGLE = "atan2 of two infinities is a multiple of π/4, as in C; JAX gives NaN"
+
+KNOWN: tuple[Known, ...] = (
+    Known(ANY, "ours refuses", "OverflowError: .*Python integer", OVERFLOW),
+    Known(r"numpy\.(arc|a)tan2|numpy\.(deg2rad|rad2deg|radians|degrees)",
+          "ours refuses", "complex", COMPLEX),
+    Known(r"numpy\.(copysign|gcd|lcm|heaviside|hypot|logaddexp2?|pow|power|unwrap)",
+          "weak type", "", WEAK),
+    Known(r".*\.(power|pow|float_power)", "values", "int|bool", INTEGER_POWER),
+    Known(r".*\.(power|pow|float_power)", "values", "complex", COMPLEX_POWER),
+    Known(r"numpy\.power", "dtype", "int8 3", "NumPy's numbers promote like arrays"),
+    Known(ANY, "values", "denormals", DENORMAL),
+    Known(ANY, "only JAX refuses", r"(add|mul) does not accept dtype bool", BOOLEANS),
+    Known(r"numpy\.angle", "dtype", "float16", FLOAT16_ANGLE),
+    Known(r"numpy\.trapezoid", "only JAX refuses", r"\[0\]", EMPTY),
+    Known(r"numpy\.(round|around)", "only JAX refuses", "bool", ROUND_BOOL),
+    Known(r"numpy\.(arg)?partition", "only JAX refuses", "complex", COMPLEX_ORDER),
+    Known(r"lax\..*", "only JAX refuses",
+          r"\b(int|float|complex|bool) -?[0-9.]+j?[, ]|\b(int|bool|float|complex) "
+          r"(True|-?[0-9.]+j?) \|", NUMBERS),
+    Known(r".*\.(arctan2|atan2)", "values", "specials|edges", INFINITE_ANGLE),
+)  # fmt: skip
 
 
 def reason_for(case: Case, found: Difference) -> str | None:

@@ -171,12 +171,15 @@ bitwise_count = Unary(
     "The number of bits set in |x|, as uint8.",
     "bitwise_count(7)",
     "Array(3, dtype=uint8)",
-    kinds="iu",
+    kinds="biu",
 )
 
 
 def _unsigned(x: Any) -> Any:
-    return lax.abs(x) if aval_of(x).kind == "i" else x
+    kind = aval_of(x).kind
+    if kind == "b":
+        return lax.convert_element_type(x, np.uint8)
+    return lax.abs(x) if kind == "i" else x
 
 
 left_shift = bitwise_left_shift = Binary(

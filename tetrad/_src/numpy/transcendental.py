@@ -234,7 +234,12 @@ def _defined(gap: Any, undefined: Any) -> Any:
 def _complex_logaddexp(x: Any, y: Any) -> Any:
     first = lax.ge(lax.real(x), lax.real(y))
     large, small = lax.select(first, x, y), lax.select(first, y, x)
-    return lax.add(large, lax.log1p(lax.exp(lax.sub(small, large))))
+    total = lax.add(large, lax.log1p(lax.exp(lax.sub(small, large))))
+    # The principal value: the imaginary part comes back between -π and π.
+    angle = lax.imag(total)
+    turns = lax.round(lax.div(angle, number(angle, 2 * math.pi)))
+    back = lax.mul(turns, number(angle, 2 * math.pi))
+    return lax.complex(lax.real(total), lax.sub(angle, back))
 
 
 logaddexp = _two(
@@ -335,7 +340,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     >>> jnp.ldexp(jnp.array([1., 3.]), 2)
     Array([ 4., 12.], dtype=float32)
     """
-    if aval_of(x2).kind not in "iu":
+    if aval_of(x2).kind not in "biu":
         raise TypeError(
             f"jnp.ldexp: x2 must hold integers, got {aval_of(x2).long_name()}"
         )

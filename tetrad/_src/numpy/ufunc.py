@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.op import Op
@@ -135,6 +137,24 @@ class Function:
 ufunc = Function
 
 
+def rounded_once(compute: Any, *xs: Any) -> Any:
+    """`compute(*xs)`; floats of 16 bits and less are float32 until the end."""
+    narrow = {
+        a.dtype for a in map(aval_of, xs) if a.kind == "f" and a.dtype.itemsize < 4
+    }
+    if not narrow:
+        return compute(*xs)
+    result = compute(*[_single(x) for x in xs])
+    back = aval_of(result).dtype == np.float32
+    return lax.convert_element_type(result, narrow.pop()) if back else result
+
+
+def _single(x: Any) -> Any:
+    if isinstance(x, Value):
+        return lax.convert_element_type(x, np.float32)
+    return np.float32(x) if isinstance(x, np.generic) else x
+
+
 class Unary(Function):
     """A function of one argument, element by element."""
 
@@ -178,8 +198,11 @@ class Unary(Function):
         if self.op is not None and x is given and isinstance(x, Value):
             self.table[aval] = self.op
         if isinstance(x, Value) and self.op is None:
-            return self.planner.run(x.aval, self.compute, (x,))
+            return self.planner.run(x.aval, self._composed, (x,))
         return self.compute(x)
+
+    def _composed(self, x: Any) -> Any:
+        return rounded_once(self.compute, x)
 
 
 class Binary(Function):
@@ -242,7 +265,18 @@ class Binary(Function):
         a, b = [stretch(to(v, dtype, weak, name), shape) for v in xs]
         if self.op is not None:
             self.remember(x, y, a, b)
-        return self.compute(a, b)
+            return self.compute(a, b)
+        if isinstance(a, Value) and isinstance(b, Value):
+            return self._composed(a, b, weak)
+        key = aval_of(a), type(a), aval_of(b), type(b)  # a number is an operand, too
+        return self.planner.run(key, lambda p, q: self._composed(p, q, weak), (a, b))
+
+    def _composed(self, a: Any, b: Any, weak: bool) -> Any:
+        """What several operations make of converted operands, as weak as these."""
+        result = rounded_once(self.compute, a, b)
+        if weak or not aval_of(result).weak_type:
+            return result
+        return lax.convert_element_type(result, aval_of(result).dtype)
 
     def remember(self, x: Any, y: Any, a: Any, b: Any) -> None:
         """Notes that operands like `x` and `y` go to the operation as they are."""
