@@ -167,8 +167,9 @@ def test_context_managers_need_a_value_or_have_one() -> None:
         settings.default_device()
     with settings.default_matmul_precision("highest"):
         assert config.jax_default_matmul_precision == "highest"
-    with pytest.raises(NotImplementedError), settings.transfer_guard("disallow"):
-        pass
+    with settings.transfer_guard("disallow"):
+        assert config.jax_transfer_guard_device_to_host == "disallow"
+    assert config.jax_transfer_guard_device_to_host is None
 
 
 def test_state_key_follows_what_programs_depend_on() -> None:

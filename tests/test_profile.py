@@ -239,7 +239,7 @@ def test_waits_name_line_and_reason():
         "block_until_ready": lambda y: y.block_until_ready(),
         "device_get": jax.device_get,
         "print": str,
-        "bool(), or a condition": lambda y: bool(y[0, 0]),
+        "bool()": lambda y: bool(y[0, 0]),
     }
     for reason, act in acts.items():
         with jax.see.profile() as p:

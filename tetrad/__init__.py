@@ -146,6 +146,15 @@ from tetrad._src.util.config import numpy_rank_promotion as numpy_rank_promotion
 from tetrad._src.util.config import softmax_custom_jvp as softmax_custom_jvp
 from tetrad._src.util.config import threefry_partitionable as threefry_partitionable
 from tetrad._src.util.config import transfer_guard as transfer_guard
+from tetrad._src.util.config import (
+    transfer_guard_device_to_device as transfer_guard_device_to_device,
+)
+from tetrad._src.util.config import (
+    transfer_guard_device_to_host as transfer_guard_device_to_host,
+)
+from tetrad._src.util.config import (
+    transfer_guard_host_to_device as transfer_guard_host_to_device,
+)
 from tetrad._src.util.dtypes import float0 as float0
 from tetrad._src.util.frames import hide_all as _hide_all
 from tetrad.version import __version__ as __version__

@@ -28,6 +28,7 @@ from tetrad._src.util.errors import (
 from tetrad._src.util.errors import (
     TracerIntegerConversionError as TracerIntegerConversionError,
 )
+from tetrad._src.util.errors import TransferGuardError as TransferGuardError
 from tetrad._src.util.errors import UnexpectedTracerError as UnexpectedTracerError
 
 __all__ = [

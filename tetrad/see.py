@@ -13,3 +13,5 @@ from tetrad._src.see.profile import Profile as Profile
 from tetrad._src.see.profile import profile as profile
 from tetrad._src.see.program import Program as Program
 from tetrad._src.see.program import program as program
+from tetrad._src.see.transfers import Transfers as Transfers
+from tetrad._src.see.transfers import transfers as transfers

@@ -22,7 +22,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE
 from tetrad._src.numpy import convert, methods, text
 from tetrad._src.ops import keys
-from tetrad._src.runtime import device, lazy, nonfinite
+from tetrad._src.runtime import device, guards, lazy, nonfinite
 from tetrad._src.runtime.array import Array
 from tetrad._src.runtime.entry import Origins
 from tetrad._src.see import command, exhausted
@@ -50,6 +50,7 @@ _METHODS = (
 def install() -> None:
     lazy.install()
     nonfinite.install()
+    guards.install()
     convert.install(_device_array, _passing_array, _move, _placing)
     methods.install()
     lazy.Recorder.told = staticmethod(bounds.run)  # type: ignore[method-assign]

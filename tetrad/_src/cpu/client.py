@@ -202,6 +202,7 @@ class CpuBackend:
     platform = "cpu"
     version = "1"
     calls_host = True
+    shares_host = True
 
     def __init__(self, count: int, reclaim: Callable[[], None]) -> None:
         self._devices = [Device(self, i, "cpu") for i in range(count)]

@@ -131,7 +131,7 @@ class Site:
         count = len(self.in_avals) + len(self.out_avals)
         addresses = (ctypes.c_int64 * (1 + count)).from_address(words)[1:]
         operands = [
-            lazy.put(_view(address, aval), aval, device.free)
+            lazy.put(_view(address, aval), aval, device.free, told=False)
             for address, aval in zip(addresses, self.in_avals)
         ]
         results = host.call(self.op, operands)

@@ -150,6 +150,7 @@ class PjrtBackend:
     """Programs on the devices of one plugin."""
 
     calls_host = False
+    shares_host = False
 
     def __init__(self, name: str, path: str, reclaim: Callable[[], None]) -> None:
         self.platform = name

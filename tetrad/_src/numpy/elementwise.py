@@ -49,9 +49,9 @@ class BoolAware(Binary):
         self.bool_op = bool_op
 
     def anew(self, x: Any, y: Any, name: str) -> Any:
-        xs = [operand(x, name), operand(y, name)]
-        if all(kind_of(v) == "b" for v in xs):
-            a, b = promote(name, *xs)
+        x, y = operand(x, name), operand(y, name)
+        if kind_of(x) == kind_of(y) == "b":
+            a, b = promote(name, x, y)
             return self.bool_op(a, b)
         return super().anew(x, y, name)
 

@@ -102,7 +102,7 @@ def _extremes(index: Any) -> tuple[int, int] | None:
         return None
     if index.device.platform != "cpu":  # type: ignore[attr-defined]
         return None
-    return remember(index, np.asarray(index))
+    return remember(index, index._host())  # type: ignore[attr-defined]
 
 
 def remember(index: Any, host: np.ndarray[Any, Any]) -> tuple[int, int]:

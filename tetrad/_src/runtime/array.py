@@ -16,6 +16,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value
 from tetrad._src.core.sharding import Sharding
+from tetrad._src.runtime import events, transfers
 from tetrad._src.runtime.device import (
     Device,
     Floating,
@@ -191,13 +192,19 @@ class Array(Value, metaclass=ArrayType):
         )
         return host
 
+    def _read(self) -> np.ndarray[Any, Any]:
+        """The same for users: who wants to know of reads hears of it."""
+        if events.transfers.listeners or events.guards.listeners:
+            transfers.read(self.aval, self.placement.device)
+        return self._host()
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if dtypes.is_key(self.aval.dtype):
             raise TypeError(
                 "a typed random key has no NumPy form; use"
                 " jax.random.key_data(key) to see its words"
             )
-        host = self._host()
+        host = self._read()
         if dtype is not None and np.dtype(dtype) != host.dtype:
             if copy is False:
                 raise ValueError(
@@ -213,7 +220,7 @@ class Array(Value, metaclass=ArrayType):
                 f" {word}; this one is {self.aval.long_name()}. To convert all elements,"
                 f" write {_converted(word)}"
             )
-        return self._host().reshape(())[()]
+        return self._read().reshape(())[()]
 
     def item(self, *index: int) -> Any:
         """The element as a Python scalar."""
@@ -222,18 +229,18 @@ class Array(Value, metaclass=ArrayType):
                 f"x.item(): it needs an array of one element, got {self.aval.long_name()};"
                 " give an index, or use x.tolist()"
             )
-        return self._host().item(*index)
+        return self._read().item(*index)
 
     def tolist(self) -> Any:
-        return self._host().tolist()
+        return self._read().tolist()
 
     def tobytes(self, order: str = "C") -> bytes:
-        return self._host().tobytes(order)  # type: ignore[arg-type]
+        return self._read().tobytes(order)  # type: ignore[arg-type]
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
             raise ValueError(_ambiguous(self.aval))
-        return bool(self._host().reshape(())[()])
+        return bool(self._read().reshape(())[()])
 
     def __float__(self) -> float:
         return float(self._scalar("float"))
@@ -255,7 +262,7 @@ class Array(Value, metaclass=ArrayType):
 
     def __format__(self, spec: str) -> str:
         if self.aval.ndim == 0 and not dtypes.is_key(self.aval.dtype):
-            return format(self._host()[()], spec)
+            return format(self._read()[()], spec)
         return format(str(self), spec)
 
     def __len__(self) -> int:
@@ -270,7 +277,7 @@ class Array(Value, metaclass=ArrayType):
 
     def __dlpack__(self, **options: Any) -> Any:
         """The value in DLPack form, for other libraries."""
-        host = self._host()
+        host = self._read()
         return host.view().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -278,14 +285,14 @@ class Array(Value, metaclass=ArrayType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if dtypes.is_key(self.aval.dtype):
-            return _restore_key, (self.aval, self._host())
-        return _restore, (self._host(), self.aval.weak_type)
+            return _restore_key, (self.aval, self._read())
+        return _restore, (self._read(), self.aval.weak_type)
 
     def __copy__(self) -> Array:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Array:
-        return from_host(self._host(), self.aval, self.placement)
+        return duplicate(self)
 
     def on_device_size_in_bytes(self) -> int:
         return self.aval.nbytes
@@ -360,9 +367,11 @@ def deleted(x: Array) -> errors.DeletedArrayError:
 # -- what unpickling calls; wiring installs how a host array becomes an array ---------
 
 
-def from_host(
-    host: np.ndarray[Any, Any], aval: Aval, place: Placement | None = None
-) -> Array:
+def from_host(host: np.ndarray[Any, Any], aval: Aval) -> Array:
+    raise RuntimeError("no recorder is installed")
+
+
+def duplicate(x: Array) -> Array:
     raise RuntimeError("no recorder is installed")
 
 

@@ -48,6 +48,7 @@ class Backend(Protocol):
     platform: str
     version: str
     calls_host: bool  # whether its programs can call Python, see `host.py`
+    shares_host: bool  # whether `get` gives a view of the memory of the device
 
     def devices(self) -> Sequence[Any]: ...
 

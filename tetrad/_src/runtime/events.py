@@ -7,7 +7,7 @@ an empty tuple:
         events.transfers.tell(Transfer(...))
 
 Listeners are called in the thread in which it happens, before the act where they may
-forbid it (transfers, copies), after it where they want to know how long it took (waits,
+forbid it (guards, copies), after it where they want to know how long it took (waits,
 runs). What a listener raises reaches the user.
 """
 
@@ -31,9 +31,9 @@ class Transfer(NamedTuple):
     source: Any  # a Device, or None
     target: Any  # a Device, or None
     where: Any  # the user line that asks, as `frames.user_frame()` gives it
-    reason: (
-        str  # what asked: "float()", "np.asarray", "device_put", "operand of add", …
-    )
+    reason: str  # what asked: "float()", "np.asarray", "device_put", "operand of …"
+    kind: str = "implicit"  # or "explicit", or "constant", which no guard minds
+    aval: Any = None  # the type of the array, all of which is read even if nbytes is 0
 
 
 class Wait(NamedTuple):
@@ -133,6 +133,7 @@ class Event(Generic[T]):
 
 
 transfers: Event[Transfer] = Event()
+guards: Event[Transfer] = Event()  # asked before; they may raise
 waits: Event[Wait] = Event()
 copies: Event[Copy] = Event()
 runs: Event[Run] = Event()

@@ -25,7 +25,7 @@ from tetrad._src.core.leaks import leak_message
 from tetrad._src.core.op import Kind, Op, infer
 from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.runtime import array as array_module
-from tetrad._src.runtime import counts, execute, host, room
+from tetrad._src.runtime import counts, events, execute, host, room, transfers
 from tetrad._src.runtime import flush as flush_module
 from tetrad._src.runtime.array import (
     Array,
@@ -234,7 +234,7 @@ def _operand(x: Any, place: Placement) -> Any:
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         return next(t(x) for t in (bool, int, float) if isinstance(x, t))
     aval = aval_of(x)
-    return put(_narrowed(x, aval), aval, place.device.free)
+    return put(_narrowed(x, aval), aval, place.device.free, operand=True)
 
 
 def _check_fits(x: Any, dtype: Any) -> None:
@@ -575,15 +575,25 @@ def _give_away(
 
 
 def put(
-    host: np.ndarray[Any, Any], aval: Aval | None = None, place: Placement | None = None
+    host: np.ndarray[Any, Any],
+    aval: Aval | None = None,
+    place: Placement | None = None,
+    told: bool = True,
+    operand: bool = False,
 ) -> Array:
-    """A ready array with a copy of a host array."""
+    """A ready array with a copy of a host array.
+
+    It is a transfer for those who want to know, unless `told` is False; that of an
+    operand, if so.
+    """
     if aval is None:
         aval = aval_of(host)
     if place is None:
         place = default_placement()
     where = STATE.where or user_frame()
     device = place.device
+    if told and (events.transfers.listeners or events.guards.listeners):
+        transfers.upload(aval, device, operand)
     return ready(_stored(host, aval, device, where), aval, place, where)
 
 
@@ -597,8 +607,10 @@ def float_in(host: np.ndarray[Any, Any], aval: Aval) -> Array:
     """An array with a copy of a host array, for an operation that may run anywhere."""
     place = default_placement()
     if not several() or place.is_committed:
-        return put(host, aval, place)
+        return put(host, aval, place, operand=True)
     where = STATE.where or user_frame()
+    if events.transfers.listeners or events.guards.listeners:
+        transfers.upload(aval, place.device)
     return _floating((np.array(host),), aval, place.device, where)
 
 
@@ -645,9 +657,16 @@ def copy_to(x: Array, place: Placement, share: bool = True) -> Array:
     source, target = x.placement.device, place.device
     if target is source and share:
         return _noted(x, ready(buffer, x.aval, place, where))
+    if target is not source and transfers.listened():
+        transfers.move(x.aval, source, target)
     host = source.backend.get(buffer, x.aval)
     moved = _stored(host, x.aval, target, where)
     return _noted(x, ready(moved, x.aval, place, where))
+
+
+def duplicate(x: Array) -> Array:
+    """A copy of `x` beside it."""
+    return copy_to(x, x.placement, share=False)
 
 
 def _noted(x: Array, copy: Array) -> Array:
@@ -662,5 +681,6 @@ def install() -> None:
     """Makes the recorder the base trace, and lets arrays reach it."""
     Array._force = staticmethod(force)
     array_module.from_host = put
+    array_module.duplicate = duplicate
     execute.reclaim = prune_all
     set_base(Recorder())

@@ -253,7 +253,9 @@ def _in_scan(op: Any, args: Sequence[Any]) -> Found | None:
     avals = body.in_avals[first:]
     numbers = range(op.length)
     for number in reversed(numbers) if op.reverse else numbers:
-        x = [lazy.put(np.asarray(h[number]), a) for h, a in zip(hosts, avals)]
+        x = [
+            lazy.put(np.asarray(h[number]), a, told=False) for h, a in zip(hosts, avals)
+        ]
         operands = [*consts, *carry, *x]
         outs = eval_jaxpr(body, operands)
         if any([nonfinite(out) for out in outs]):

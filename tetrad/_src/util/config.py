@@ -55,6 +55,9 @@ __all__ = [
     "softmax_custom_jvp",
     "threefry_partitionable",
     "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
 ]
 
 
@@ -314,16 +317,18 @@ SETTINGS: Final[dict[str, Setting]] = {
         compiles=True,
     ),
     "jax_transfer_guard": Setting(
-        None, _one_of(*_GUARDS), "Which transfers are noticed.", acts=False
+        None,
+        _one_of(*_GUARDS),
+        "Which transfers are noticed: sets the three that follow.",
     ),
     "jax_transfer_guard_host_to_device": Setting(
-        None, _one_of(*_GUARDS), "Guard of copies to a device.", acts=False
+        None, _one_of(*_GUARDS), "Guard of copies to a device."
     ),
     "jax_transfer_guard_device_to_host": Setting(
-        None, _one_of(*_GUARDS), "Guard of copies to the host.", acts=False
+        None, _one_of(*_GUARDS), "Guard of reads by the host."
     ),
     "jax_transfer_guard_device_to_device": Setting(
-        None, _one_of(*_GUARDS), "Guard of copies between devices.", acts=False
+        None, _one_of(*_GUARDS), "Guard of copies between devices."
     ),
     "jax_compilation_cache_dir": Setting(
         None, _text, "Where compiled programs are kept on disk.", acts=False
@@ -379,6 +384,10 @@ class Config(threading.local):
     jax_default_device: Any
     jax_platforms: str | None
     jax_num_cpu_devices: int
+    jax_transfer_guard: str | None
+    jax_transfer_guard_host_to_device: str | None
+    jax_transfer_guard_device_to_host: str | None
+    jax_transfer_guard_device_to_device: str | None
     jax_disable_jit: bool
     jax_default_matmul_precision: str | None
     jax_debug_key_reuse: bool
@@ -416,6 +425,9 @@ class Config(threading.local):
             _count(name, bool(value) - bool(before))
         if name in _followers:
             _followers[name](value)
+        if name == _GUARD:
+            for part in GUARDS:
+                self.update(part, value)
         if not self._blocks:
             return
         # The block of this thread that first set the value returns to the new one.
@@ -501,21 +513,20 @@ class Block(contextlib.ContextDecorator):
 
 
 class Blocks(contextlib.ContextDecorator):
-    """Two settings for one thread."""
+    """Several settings for one thread."""
 
-    __slots__ = ("first", "second")
+    __slots__ = ("blocks",)
 
-    def __init__(self, first: Block, second: Block) -> None:
-        self.first = first
-        self.second = second
+    def __init__(self, *blocks: Block) -> None:
+        self.blocks = blocks
 
     def __enter__(self) -> None:
-        self.first.__enter__()
-        self.second.__enter__()
+        for block in self.blocks:
+            block.__enter__()
 
     def __exit__(self, *error: object) -> None:
-        self.second.__exit__(*error)
-        self.first.__exit__(*error)
+        for block in reversed(self.blocks):
+            block.__exit__(*error)
 
 
 # What is told when one of some settings comes on anywhere, or is off everywhere again,
@@ -552,6 +563,9 @@ def _count(name: str, change: int) -> None:
 _lock: Final = make_lock()
 _locked: Final[dict[str, str]] = {}
 COMPILED: Final = tuple(name for name, entry in SETTINGS.items() if entry.compiles)
+
+_GUARD: Final = "jax_transfer_guard"
+GUARDS: Final = tuple(name for name in SETTINGS if name.startswith(_GUARD + "_"))
 
 _KEY_CHECKS: Final = ("jax_debug_key_reuse", "tetrad_key_check")
 
@@ -627,6 +641,8 @@ def _read_environment() -> None:
         except (ValueError, NotImplementedError) as error:
             problem = f"the environment variable {name.upper()}={value!r}: {error}"
             raise type(error)(problem) from None
+        if name == _GUARD:  # comes before its parts, which may differ
+            _process.update(dict.fromkeys(GUARDS, _process[name]))
     _publish()
 
 
@@ -705,6 +721,17 @@ class _DisableJit(scoped):
         return config.scope(self.name, disable)
 
 
+class _Guard(scoped):
+    """Sets the guards of all three directions."""
+
+    __slots__ = ()
+
+    def __call__(self, value: Any = ...) -> Any:
+        if value is ...:
+            return super().__call__()
+        return Blocks(*[config.scope(name, value) for name in (*GUARDS, _GUARD)])
+
+
 enable_x64: Final = scoped("jax_enable_x64", True)
 bounds: Final = scoped("tetrad_bounds")
 disable_jit: Final = _DisableJit("jax_disable_jit", True)
@@ -727,7 +754,10 @@ threefry_partitionable: Final = scoped("jax_threefry_partitionable", True)
 log_compiles: Final = scoped("jax_log_compiles", True)
 explain_cache_misses: Final = scoped("jax_explain_cache_misses", True)
 no_tracing: Final = scoped("jax_no_tracing", True)
-transfer_guard: Final = scoped("jax_transfer_guard")
+transfer_guard: Final = _Guard(_GUARD)
+transfer_guard_host_to_device: Final = scoped("jax_transfer_guard_host_to_device")
+transfer_guard_device_to_host: Final = scoped("jax_transfer_guard_device_to_host")
+transfer_guard_device_to_device: Final = scoped("jax_transfer_guard_device_to_device")
 
 
 class UserContext:

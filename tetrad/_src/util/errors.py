@@ -411,6 +411,30 @@ class ShapeError(TypeError, ValueError):
     __module__ = _PUBLIC_MODULE
 
 
+class TransferGuardError(JaxRuntimeError):
+    """Data would go between the host and a device, or between devices, unasked.
+
+    **Why.** A copy between the host and a device takes time, and reading a result makes
+    Python wait for the device. `jax.transfer_guard("disallow")` makes an error of each that
+    the program does not ask for by name, with `jax.device_put` or `jax.device_get`. The
+    message names the line, the bytes and what caused it. Numbers are never guarded.
+
+    **Fails.**
+
+        data = numpy.ones(1000, "float32")
+        with jax.transfer_guard("disallow"):
+            jnp.sum(data)               # copies the data to the device, each time
+
+    **Works.**
+
+        with jax.transfer_guard("disallow"):
+            x = jax.device_put(data)
+            total = jax.device_get(jnp.sum(x))
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
 class DeletedArrayError(JaxRuntimeError):
     """An array was used after its memory had been given away.
 
