@@ -2,6 +2,7 @@
 # make test   sets up and runs the tests
 # make examples  runs every program in examples/
 # make libraries  runs optax, chex, einops and others on tetrad and on JAX
+# make conformance  compares tens of thousands of calls with JAX, and prints where they disagree
 # make lint   ruff, mypy --strict, import contracts
 # make bench  prints tables of our benchmarks (against JAX where it is installed)
 
@@ -14,7 +15,7 @@ JOBS ?= 2
 EXAMPLES = digits eight_schools kepler lynx_and_hares heat char_rnn
 JAX_EXAMPLES = digits_with_optax
 
-.PHONY: demo examples test test-slow oracle libraries lint bench wheel clean
+.PHONY: demo examples test test-slow oracle conformance libraries lint bench wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +44,9 @@ oracle: $(VENV)/.demo $(VENV)/.test $(VENV)/.conformance
 
 libraries: $(VENV)/.demo $(VENV)/.test $(VENV)/.libraries
 	$(BIN)/python -m pytest -n $(JOBS) -m libraries
+
+conformance: $(VENV)/.demo $(VENV)/.test $(VENV)/.conformance
+	PYTHONPATH=tools:tests $(BIN)/python -m comparisons --processes $(JOBS)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
