@@ -1,14 +1,17 @@
 """Memory that can be seen: numbers of a block, the table by line, time, files."""
 
+import _thread
 import gc
 import json
 import random
 import re
+import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import tetrad as jax
@@ -17,7 +20,7 @@ from tetrad._src.runtime import history as histories
 from tetrad._src.runtime.history import Change, History, thinned
 from tetrad._src.runtime.ledger import Ledger
 from tetrad._src.see import picture
-from tetrad._src.see.memory import age, signed
+from tetrad._src.see.memory import DeviceMemory, age, signed
 
 KIB = 1024
 WORDS = 256 * KIB  # float32 elements of 1 MiB
@@ -496,3 +499,70 @@ def test_ticks_are_round_and_few():
         ticks = picture.second_ticks(seconds, 8)
         assert 4 <= len(ticks) <= 9
         assert ticks[-1] <= seconds * 1.0001
+
+
+# --------------------------------------------------------------------------------- speed
+
+
+def test_a_hundred_thousand_arrays_are_reported_in_less_than_a_second():
+    ledger = Ledger()
+    codes = [compile("0", f"line{i}.py", "eval") for i in range(50)]
+    aval = jnp.ones(3).aval
+    for i in range(100_000):
+        ledger.note(i, 12, (codes[i % 50], 0), None, aval)
+    device = SimpleNamespace(ledger=ledger)
+    started = time.process_time()
+    seen = DeviceMemory(device)
+    spent = time.process_time() - started
+    assert len(seen.by_line) == 50
+    assert seen.by_line[0].types == (("float32[3]", 2000),)
+    assert spent < 1
+    started = time.process_time()
+    history = History(ledger)
+    history.start()
+    history.stop()
+    assert sum(n for _, n in history.before) == 1_200_000
+    assert time.process_time() - started < 1
+
+
+def test_live_arrays_are_those_that_are_held():
+    before = len(jax.live_arrays())
+    kept = [jnp.asarray(np.float32(i)) for i in range(20_000)]
+    started = time.process_time()
+    found = jax.live_arrays()
+    assert time.process_time() - started < 1
+    assert len(found) == before + 20_000
+    assert {id(x) for x in kept} <= {id(x) for x in found}
+    assert jax.live_arrays("cpu")
+    del found, kept
+    assert len(jax.live_arrays()) == before
+
+
+def test_a_thread_that_calls_the_library_itself_has_no_line(monkeypatch):
+    x = jnp.ones(10).block_until_ready()
+    problems = []
+    monkeypatch.setattr(sys, "unraisablehook", problems.append)
+    threads = _thread._count()
+    _thread.start_new_thread(jnp.add, (x, x))
+    time.sleep(0.05)
+    for _ in range(500):
+        if problems or _thread._count() <= threads:
+            break
+        time.sleep(0.01)
+    assert problems == []
+
+
+def test_the_line_is_the_users_however_deep_the_call_is():
+    x = jnp.ones((4, 4)).block_until_ready()
+    made = {
+        "operator": x + x,
+        "ufunc": jnp.add(x, x),
+        "unary": jnp.sin(x),
+        "lax": jax.lax.add(x, x),
+        "several": jnp.linalg.qr(x)[0],
+        "jit": jax.jit(lambda x: x + 1)(x),
+        "method": x.sum(),
+        "map": next(map(jnp.cos, [x])),
+    }
+    for name, array in made.items():
+        assert array.where[0].co_filename == __file__, name

@@ -47,8 +47,7 @@ class History:
         ledger = self.ledger
         holdings = ledger.holdings()
         self.before = [
-            (where, sum([h.nbytes for h in group]))
-            for where, group in by_place(holdings)
+            (where, sum([h[0] for h in group])) for where, group in by_place(holdings)
         ]
         self.begin = self.peak = ledger.now
         self.started = perf_counter()

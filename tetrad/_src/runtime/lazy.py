@@ -123,7 +123,7 @@ class Recorder(Trace):
         made.buffer = None
         made.entry = entry
         made.args = args  # type: ignore[assignment]
-        made.where = STATE.where or user_frame()
+        made.where = STATE.where or user_frame(3)  # who calls `process` is ours
         made.epoch = 0
         made.tape = tape
         tape.nodes.append(made)
@@ -160,7 +160,7 @@ class Recorder(Trace):
         tape = _threads.tape
         if len(tape.nodes) >= tape.cut or tape.load > HEAVY:
             checkpoint(tape)
-        made = _node(entry, args, place, STATE.where or user_frame())  # type: ignore[arg-type]
+        made = _node(entry, args, place, STATE.where or user_frame(4))  # type: ignore[arg-type]
         made.tape = tape
         tape.nodes.append(made)
         tape.load += entry.load

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from tetrad._src.util import errors
 from tetrad._src.util.frames import format_where
@@ -20,14 +20,11 @@ from tetrad._src.util.sizes import human as human
 UNLIMITED = 1 << 62
 
 
-class Holding(NamedTuple):
-    """What the ledger knows of one live buffer."""
-
-    nbytes: int
-    line: Any  # the user line that asked for the memory, as a place
-    keep: Any  # what the backend wants kept
-    aval: Any  # the type of the array it was made for; None for temporary memory
-    born: float  # `perf_counter()`
+# What is known of a live buffer: its bytes; the user line that asked for the memory, as a
+# place; what the backend wants kept; the type of the array it was made for, None for
+# temporary memory; and when that was (`perf_counter()`). A plain tuple is made fastest,
+# and a report of many makes none.
+Holding: TypeAlias = tuple[int, Any, Any, Any, float]
 
 
 class Listener(Protocol):
@@ -55,8 +52,7 @@ class Ledger:
         self.largest = 0
         self.copies = 0  # updates that copied the array, ever
         self.copied = 0  # bytes that they copied
-        # By address, plain tuples of what a `Holding` names: they are made faster.
-        self.live: dict[int, tuple[int, Any, Any, Any, float]] = {}
+        self.live: dict[int, Holding] = {}  # by address
         self.reclaim: Callable[[], None] = _nothing  # drops what only dead work holds
         self.settle: Callable[[], None] = _nothing  # forgets buffers that have died
         self.listeners: tuple[Listener, ...] = ()
@@ -94,12 +90,13 @@ class Ledger:
         """The memory holds an array of another type from now on; it keeps its line."""
         entry = self.live.get(address)
         if entry is not None:
-            self.live[address] = (*entry[:3], aval, entry[4])
+            nbytes, line, keep, _, born = entry
+            self.live[address] = (nbytes, line, keep, aval, born)
 
     def holdings(self) -> list[Holding]:
         """The live buffers, the oldest first."""
         self.settle()
-        return list(map(Holding._make, list(self.live.values())))
+        return list(self.live.values())
 
     def admits(self, nbytes: int) -> bool:
         """Whether `nbytes` more stay within the limit, after dropping dead work."""
@@ -122,7 +119,7 @@ class Ledger:
         buffers: Counter[str] = Counter()
         for where, holdings in by_place(self.holdings()):
             place = format_where(where)
-            nbytes[place] += sum([h.nbytes for h in holdings])
+            nbytes[place] += sum([h[0] for h in holdings])
             buffers[place] += len(holdings)
         return [(place, n, buffers[place]) for place, n in nbytes.most_common()]
 

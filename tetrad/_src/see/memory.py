@@ -332,7 +332,7 @@ def _lines(holdings: Iterable[Holding], history: History | None) -> list[Line]:
     rows = []
     for name, where in places.items():
         group = groups.get(name, [])
-        nbytes = sum([h.nbytes for h in group])
+        nbytes = sum([h[0] for h in group])
         row = Line(
             name,
             _source(where),
@@ -341,7 +341,7 @@ def _lines(holdings: Iterable[Holding], history: History | None) -> list[Line]:
             None if history is None else nbytes - before[name],
             None if history is None else peak[name],
             _types(group),
-            now - min([h.born for h in group]) if group else None,
+            now - min([h[4] for h in group]) if group else None,
         )
         if group or row.change or row.peak:
             rows.append(row)
@@ -351,9 +351,9 @@ def _lines(holdings: Iterable[Holding], history: History | None) -> list[Line]:
 def _types(group: Sequence[Holding]) -> tuple[tuple[str, int], ...]:
     count: Counter[Any] = Counter()
     nbytes: Counter[Any] = Counter()
-    for holding in group:
-        count[holding[3]] += 1
-        nbytes[holding[3]] += holding[0]
+    for size, _, _, aval, _ in group:
+        count[aval] += 1
+        nbytes[aval] += size
     return tuple(
         [
             ("temporary" if aval is None else aval.long_name(), count[aval])

@@ -138,11 +138,10 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     for device in [d for b in backends for d in b.devices()]:
         device.ledger.reclaim()
         for where, group in by_place(device.ledger.holdings()):
-            arrays = [h for h in group if h[3] is not None]
-            others = [h for h in group if h[3] is None]
-            for kind, held in (("buffer", arrays), ("temporary", others)):
+            for kind, array in (("buffer", True), ("temporary", False)):
+                held = [h[0] for h in group if (h[3] is not None) == array]
                 if held:
-                    values = (len(held), sum([h[0] for h in held]))
+                    values = (len(held), sum(held))
                     profile.sample(where, values, kind=kind, device=str(device))
     return gzip.compress(profile.encoded())
 

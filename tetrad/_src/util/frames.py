@@ -77,6 +77,8 @@ class Around(str):
     __slots__ = ()
 
 
+_getframe = sys._getframe
+
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
@@ -114,10 +116,23 @@ def is_ours(filename: str) -> bool:
 def user_frame(depth: int = 1) -> Place | None:
     """The place of the nearest caller outside this library, or None.
 
-    The search starts `depth` frames above the function that calls this one.
+    The search starts `depth` frames above this function: at 1 with the function that
+    calls it. Python makes an object of each frame that is looked at, which costs more
+    than the rest; so who knows that some callers are ours starts above them.
     """
+    try:
+        frame = _getframe(depth)
+    except ValueError:  # the library was called by a thread itself
+        return None
+    code = frame.f_code
+    if _passed_over.get(code.co_filename) is False:
+        return code, frame.f_lasti
+    return _search(frame)
+
+
+def _search(frame: FrameType | None) -> Place | None:
+    """The place of the nearest frame, this one or above, that is not passed over."""
     known_files = _passed_over
-    frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
         passed_over = known_files.get(code.co_filename)
