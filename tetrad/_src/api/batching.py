@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tetrad._src.api.chunks import check_chunk_size, in_chunks
 from tetrad._src.api.flat import (
     FlatFunction,
     argument_name,
@@ -25,6 +26,7 @@ from tetrad._src.api.flat import (
     wraps_of,
 )
 from tetrad._src.api.lanes import misfit
+from tetrad._src.api.prefixes import is_none, prefix_leaves
 from tetrad._src.control.signature import name_of, parameter_names
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis
@@ -49,6 +51,8 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    *,
+    chunk_size: int | None = None,
 ) -> Fun:
     """Maps `fun` over an axis of its arguments, all lanes at once.
 
@@ -62,6 +66,8 @@ def vmap(
         do not depend on the lane, or a pytree of these.
       axis_name: a name for the axis, for `lax.psum` and its like.
       axis_size: the size of the axis; needed only if no argument is mapped.
+      chunk_size: how many lanes to compute at a time, where all at once need too much
+        memory; the last chunk may be smaller. The results are the same.
 
     Raises ValueError with a table of the arguments if sizes differ or an axis does not
     exist.
@@ -73,6 +79,7 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     _check_options(fun, in_axes, out_axes, spmd_axis_name)
+    chunk = check_chunk_size(chunk_size, axis_name)
     options = _Options(fun, in_axes, out_axes, axis_name, axis_size)
     code = getattr(fun, "__code__", None)
 
@@ -89,7 +96,10 @@ def vmap(
             _mapped_codes[id(code)] = (code, in_axes, size)
         flat = FlatFunction(fun, in_tree, "vmap")
         try:
-            outs, out_at = vmap_flat(flat, axis, values, axes, watched=True)
+            if chunk is None or chunk >= size or all(at is None for at in axes):
+                outs, out_at = vmap_flat(flat, axis, values, axes, watched=True)
+            else:
+                outs, out_at = _by_chunks(flat, values, axes, size, chunk)
         except (errors.ShapeError, IndexError) as error:
             if not hasattr(error, "__notes__"):
                 error.add_note(
@@ -105,6 +115,31 @@ def vmap(
         return flat.out_tree.unflatten(results)
 
     return wraps_of(fun, doc=_DOC)(frames.hide_frames(mapped))
+
+
+def _by_chunks(
+    flat: FlatFunction,
+    values: Sequence[Any],
+    axes: Sequence[int | None],
+    size: int,
+    chunk: int,
+) -> tuple[list[Any], list[int | None]]:
+    """As `vmap_flat`, `chunk` lanes at a time."""
+
+    def run(parts: Sequence[Any], count: int) -> tuple[list[Any], list[bool]]:
+        rest = iter(parts)
+        lanes = [v if at is None else next(rest) for v, at in zip(values, axes)]
+        front = [None if at is None else 0 for at in axes]
+        axis = Axis(count)
+        outs, out_at = vmap_flat(flat, axis, lanes, front, watched=True)
+        moved = [
+            out if at is None else move_mapped(axis, out, at, 0)
+            for out, at in zip(outs, out_at)
+        ]
+        return moved, [at is not None for at in out_at]
+
+    mapped = [v for v, at in zip(values, axes) if at is not None]
+    return in_chunks(run, mapped, [at for at in axes if at is not None], size, chunk)
 
 
 class Lanes(NamedTuple):
@@ -167,12 +202,8 @@ class _Options:
         self.out_cache: dict[Any, list[int | None]] = {}
 
 
-def _is_none(x: Any) -> bool:
-    return x is None
-
-
 def _check_axes(what: str, axes: Any) -> None:
-    for axis in tree.leaves(axes, is_leaf=_is_none):
+    for axis in tree.leaves(axes, is_leaf=is_none):
         if isinstance(axis, bool) or not (
             axis is None or isinstance(axis, (int, np.integer))
         ):
@@ -213,32 +244,6 @@ def _wrong_count(options: _Options, args: Sequence[Any]) -> str:
         f"{'' if len(args) == 1 else 's'} ({names}). One entry an argument works, for"
         f" example in_axes={works}."
     )
-
-
-def prefix_leaves(prefix: Any, full: Any, what: str, whole: str) -> list[Any]:
-    """The leaf of `prefix` (None is one) above each leaf of `full`."""
-    values, prefix_tree = tree.flatten(prefix, is_leaf=_is_none)
-    try:
-        subtrees = prefix_tree.flatten_up_to(full)
-    except ValueError:
-        for make_error in tree.prefix_errors(prefix, full, is_leaf=_is_none):
-            error = make_error(what, whole)
-            error.args = (f"{error}\n{_prefix_that_fits(what.split()[-1], full)}",)
-            raise error from None
-        raise
-    found: list[Any] = []
-    for value, subtree in zip(values, subtrees):
-        found.extend([value] * len(tree.leaves(subtree)))
-    return found
-
-
-def _prefix_that_fits(name: str, full: Any) -> str:
-    """A sentence with axes that have the structure they should have."""
-    leaves, treedef = tree.flatten(full)
-    mapped = [name == "out_axes" or getattr(x, "ndim", 0) > 0 for x in leaves]
-    axes = str(treedef.unflatten([0 if on else None for on in mapped]))
-    short = f", and {name}=0 means that" if all(mapped) else ""
-    return f"This fits: {name}={axes}{short}."
 
 
 def _mapped_axes(

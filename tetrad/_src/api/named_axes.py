@@ -14,9 +14,9 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tetrad._src.api.batching import prefix_leaves
 from tetrad._src.api.flat import FlatFunction, argument_name, leaf_aval, shortened
 from tetrad._src.api.jit import jit
+from tetrad._src.api.prefixes import prefix_leaves
 from tetrad._src.control.signature import argument_numbers, name_of
 from tetrad._src.core import mesh as meshes
 from tetrad._src.core.bind import aval_of

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.api import devices
-from tetrad._src.api.batching import prefix_leaves
 from tetrad._src.api.flat import as_value, leaf_aval, shortened
 from tetrad._src.api.formats import Format
+from tetrad._src.api.prefixes import prefix_leaves
 from tetrad._src.core import mesh as meshes
 from tetrad._src.core.bind import Tracer, aval_of
 from tetrad._src.core.sharding import (

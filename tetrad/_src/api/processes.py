@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.api import devices
-from tetrad._src.api.batching import prefix_leaves
 from tetrad._src.api.placing import as_sharding, place
+from tetrad._src.api.prefixes import prefix_leaves
 from tetrad._src.core.bind import Value
 from tetrad._src.core.mesh import NamedSharding
 from tetrad._src.core.sharding import PartitionSpec
