@@ -464,3 +464,43 @@ def test_a_key_that_moves_is_the_same_key(cpus):
     jax.random.normal(key, (2,))
     with pytest.warns(jax.errors.KeyReuseWarning):
         jax.random.normal(moved, (2,))
+
+
+# ------------------------------------------------------------------------------ see.device
+
+
+def test_see_device_names_the_line(cpus, x, c):
+    place = jax.see.device(c)
+    assert (place.device, place.committed) == (cpus[2], True)
+    assert "put there at" in place.reason and "jax.device_put(" in place.reason
+    assert place.where.partition(":")[0].endswith("test_placement.py")
+    made = jax.see.device(c * 2 + x)
+    assert made.where == place.where and made.committed
+    assert made.reason.startswith("computed at ") and "from an operand put" in str(made)
+    made = jax.see.device(jnp.zeros(3, device=cpus[1]))
+    assert "by jnp.zeros(3, device=cpus[1])" in made.reason
+    assert str(made).startswith("cpu:1, committed: put there at ")
+
+
+def test_see_device_of_what_nobody_placed(cpus, x):
+    place = jax.see.device(x + 1)
+    assert (place.device, place.committed) == (cpus[0], False)
+    assert place.reason.endswith("on the default device, since nobody chose another")
+    with jax.default_device(cpus[1]):
+        y = jnp.ones(2)
+        assert "which jax_default_device says" in jax.see.device(y).reason
+    assert "goes to cpu:0, the default device now" in jax.see.device(y).reason
+
+
+def test_see_device_of_everything_else(cpus, x, c):
+    assert str(jax.see.device(2)) == "an int lives in Python, on no device"
+    host = jax.see.device(np.ones(2))
+    assert host.device is None and "an ndarray lives in NumPy" in str(host)
+    seen = []
+    jax.jit(lambda v: seen.append(jax.see.device(v)))(x)
+    jax.grad(lambda v: (seen.append(jax.see.device(v)), v.sum())[1])(c)
+    assert "is traced" in str(seen[0]) and seen[1].device is cpus[2]
+    places = jax.see.device({"a": x, "b": [c]})
+    assert list(places) == ["['a']", "['b'][0]"] and len(str(places).splitlines()) == 2
+    c.delete()
+    assert "deleted with .delete()" in str(jax.see.device(c))

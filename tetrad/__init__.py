@@ -61,6 +61,7 @@ from tetrad._src.api.devices import set_cpu_devices as set_cpu_devices
 from tetrad._src.api.environment import (
     print_environment_info as print_environment_info,
 )
+from tetrad._src.api.hardware import require as require
 from tetrad._src.api.inspect import ShapeDtypeStruct as ShapeDtypeStruct
 from tetrad._src.api.inspect import eval_shape as eval_shape
 from tetrad._src.api.inspect import make_jaxpr as make_jaxpr

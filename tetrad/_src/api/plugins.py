@@ -68,6 +68,15 @@ def discover(name: str) -> Callable[[], Any] | None:
 
     None if there is none; what was looked for is then noted in the registry.
     """
+    path, problem = find(name)
+    if path is None:
+        registry.explain_missing(name, problem)
+        return None
+    return _maker(name, path)
+
+
+def find(name: str) -> tuple[str | None, str]:
+    """The library with the plugin of a platform, or why there is none."""
     vendor = VENDORS.get(name)
     if vendor is None:
         package = (f"jax_plugins.{name}",) if name.isidentifier() else ()
@@ -83,14 +92,15 @@ def discover(name: str) -> Callable[[], Any] | None:
         path = None if found is None else str(found)
     if path is None:
         places = ", ".join(looked)
-        registry.explain_missing(
-            name, f"no PJRT plugin for it is installed (looked for {places})"
-        )
-        return None
+        return None, f"no PJRT plugin for it is installed (looked for {places})"
     if not os.path.exists(path):
-        registry.explain_missing(name, f"there is no PJRT plugin at {path}")
-        return None
-    return _maker(name, path)
+        return None, f"there is no PJRT plugin at {path}"
+    return path, ""
+
+
+def named() -> list[str]:
+    """The platforms that the environment names."""
+    return list(_named_paths())
 
 
 def _named_paths() -> dict[str, str]:

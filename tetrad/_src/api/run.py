@@ -39,6 +39,7 @@ class Option(NamedTuple):
     argument: str  # what its argument is called in the usage; empty if it has none
     words: str  # what it does
     around: Callable[[str], AbstractContextManager[Any]]  # ValueError: a bad argument
+    alone: bool = False  # whether it can stand without a program
 
 
 options: dict[str, Option] = {}
@@ -126,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             except ValueError as problem:
                 _refuse(str(problem))
         # The names live until the reports around are written.
-        names = _run(arguments)
+        names = _run(arguments) if arguments else {}
         around.close()
         del names
 
@@ -149,7 +150,7 @@ def _taken(arguments: list[str]) -> list[tuple[Option, str]]:
                 _refuse(f"{name} needs an argument, {option.argument}")
             argument = arguments.pop(0)
         found.append((option, argument))
-    if not arguments:
+    if not arguments and not all([option.alone for option, _ in found]):
         _refuse("there is no program to run")
     return found
 

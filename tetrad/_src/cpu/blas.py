@@ -100,6 +100,14 @@ def _load() -> ctypes.CDLL:
         return _library
 
 
+def describe() -> dict[str, str]:
+    """The library: its "path", and its "config", in which its version stands."""
+    library = _load()
+    told = library[PREFIX + "openblas_get_config"]
+    told.restype = ctypes.c_char_p
+    return {"path": str(library._name), "config": told().decode(errors="replace")}
+
+
 def _open() -> ctypes.CDLL:
     # Importing the package would load the library into the global namespace.
     spec = importlib.util.find_spec(PACKAGE)

@@ -29,16 +29,22 @@ SUFFIX = ".o"
 _HEADER = struct.Struct(f"<{len(MAGIC)}s{KEY_BYTES}sQ{KEY_BYTES}s")
 
 
-def directory() -> str | None:
-    """The cache directory, made if need be; None if there is to be no cache."""
-    if os.environ.get(SWITCH_VARIABLE, "").strip() == "0":
-        return None
+def place() -> str:
+    """Where the cache directory should be."""
     path = os.environ.get(DIRECTORY_VARIABLE, "")
     if not path:
         base = os.environ.get("XDG_CACHE_HOME", "")
         if not os.path.isabs(base):
             base = os.path.join(os.path.expanduser("~"), ".cache")
         path = os.path.join(base, "tetrad")
+    return path
+
+
+def directory() -> str | None:
+    """The cache directory, made if need be; None if there is to be no cache."""
+    if os.environ.get(SWITCH_VARIABLE, "").strip() == "0":
+        return None
+    path = place()
     try:
         found = os.stat(path)
     except FileNotFoundError:

@@ -221,10 +221,14 @@ def platforms() -> list[str]:
     return list(_order)
 
 
+def canonical(platform: str) -> str:
+    """The name of a platform that may have several."""
+    return _aliases.get(platform, platform)
+
+
 def backend(platform: str | None = None) -> Any:
     """The backend of a platform, made now if it does not exist yet."""
-    name = platform or default_platform()
-    name = _aliases.get(name, name)
+    name = canonical(platform or default_platform())
     found = _backends.get(name)
     if found is not None:
         return found

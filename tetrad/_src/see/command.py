@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tetrad._src.api.run import Option, options
+from tetrad._src.see.doctor import doctor
 from tetrad._src.see.memory import FORMATS, memory
 
 
@@ -49,8 +50,18 @@ def _report(argument: str) -> Iterator[None]:
         print(f"saved {path}", file=sys.stderr)
 
 
+@contextmanager
+def _doctor(argument: str) -> Iterator[None]:
+    """Prints the report of the environment."""
+    print(doctor(), flush=True)
+    yield
+
+
 def install() -> None:
     """Adds the reports to the options of the command line."""
+    options["--doctor"] = Option(
+        "", "print what is installed, and what is wrong with it", _doctor, alone=True
+    )
     options["--memory"] = Option(
         "", "print memory by source line at the end (on standard error)", _memory
     )
