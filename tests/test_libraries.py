@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parent / "libraries"
 
 # What each program imports besides JAX, and how far results may differ.
 NEEDS = {
+    "array_api": (["array_api_compat", "sklearn", "scipy"], 1e-9),
     "chex": (["chex"], 1e-5),
     "einops": (["einops"], 1e-5),
     "jaxtyping": (["jaxtyping", "beartype", "typeguard"], 1e-5),
@@ -38,9 +39,9 @@ def need(*packages):
         pytest.skip(f"{', '.join(missing)} not installed (extra: libraries)")
 
 
-def run(arguments):
+def run(arguments, **more):
     """A process of this Python, whose own `jax` is JAX."""
-    env = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", **more}
     done = subprocess.run(
         [sys.executable, *map(str, arguments)],
         env=env,
@@ -105,6 +106,29 @@ def test_library(name, tmp_path):
     assert not problems, "\n".join(problems)
     if name == "optax":
         assert ours["whole_list"][1] == {"missing": []}
+
+
+def test_array_libraries_that_have_never_heard_of_tetrad(tmp_path):
+    """What writes into its arrays refuses; all else is as with JAX's arrays."""
+    packages, limit = NEEDS["array_api"]
+    need("jax", *packages)
+    _, theirs = results("array_api", tmp_path)
+    out = tmp_path / "direct.pkl"
+    run([FOLDER / "record.py", "with_array_api", out], ARRAYS="tetrad.numpy")
+    refused = []
+    for case, (kind, found) in pickle.loads(out.read_bytes()).items():
+        assert kind == "value", found
+        if case == "compat":
+            assert found[:5] == [True, True, False, False, 200]
+            continue
+        for name, got in found.items():
+            want = theirs[case][1][name]
+            if isinstance(got, str) and got != want:
+                refused.append(name)
+            else:
+                assert_like(got, want, limit, f"{case}/{name}")
+    # Libraries take the way around writing for JAX by its name.
+    assert len(refused) < 15, refused
 
 
 def test_the_example_that_trains_with_optax():

@@ -34,6 +34,10 @@ from tetrad._src.numpy.choice import take as take
 from tetrad._src.numpy.choice import take_along_axis as take_along_axis
 from tetrad._src.numpy.choice import where as where
 from tetrad._src.numpy.contract import cross as cross
+from tetrad._src.api.namespace import VERSION as __array_api_version__
+from tetrad._src.api.namespace import (
+    __array_namespace_info__ as __array_namespace_info__,
+)
 from tetrad._src.api.vectorize import vectorize as vectorize
 from tetrad._src.numpy.contract import dot as dot
 from tetrad._src.numpy.contract import inner as inner

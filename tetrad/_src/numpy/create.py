@@ -318,7 +318,7 @@ def _sequence(first: Any, step: Any, count: int, dtype: Any, name: str) -> Any:
     if kind in "iu" and not isinstance(first, (int, np.integer)):
         first, step = int(first), int(step) or step
     narrow = kind in "iu" and dtypes.itemsize_bits(dtype) < 32
-    if narrow:
+    if narrow and count:
         dtypes.check_narrowing(
             int(first + step * (count - 1)), dtype, f"{name}: the value"
         )

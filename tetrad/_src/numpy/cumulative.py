@@ -19,7 +19,7 @@ from tetrad._src.numpy.promote import (
     promote_floats,
     same_dtype,
 )
-from tetrad._src.numpy.reduce import summed
+from tetrad._src.numpy.reduce import summed, widened
 from tetrad._src.numpy.shape import moveaxis
 
 
@@ -96,6 +96,8 @@ def _with_start(
             )
         axis = 0
     along = axis_argument(axis, v.ndim, name)
+    if dtype is None:
+        dtype = widened(v.dtype)
     out = _running(v, along, dtype, None, name, op)
     if not include_initial:
         return out
@@ -112,6 +114,8 @@ def cumulative_sum(
     include_initial: bool = False,
 ) -> Value:
     """The running sums along `axis`, with a 0 in front if `include_initial`.
+
+    Narrow integers are added as the default integers, as in `sum`.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.cumulative_sum(jnp.array([1, 2]), include_initial=True)
@@ -131,6 +135,8 @@ def cumulative_prod(
     include_initial: bool = False,
 ) -> Value:
     """The running products along `axis`, with a 1 in front if `include_initial`.
+
+    Narrow integers are multiplied as the default integers, as in `prod`.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.cumulative_prod(jnp.array([2, 3]), include_initial=True)

@@ -275,10 +275,25 @@ class Array(Value, metaclass=ArrayType):
 
     # -- protocols --------------------------------------------------------------
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """The value in DLPack form, for other libraries."""
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The value in DLPack form, for other libraries.
+
+        Consumers older than DLPack 1.0 cannot be told that it must not be written to,
+        and get a copy.
+        """
         host = self._read()
-        return host.view().__dlpack__(**options)
+        if copy is None and (max_version is None or max_version[0] < 1):
+            host = host.copy()
+        return host.view().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
