@@ -13,7 +13,8 @@ JOBS ?= 2
 
 # Programs that import tetrad, and programs that import jax.
 EXAMPLES = digits eight_schools kepler lynx_and_hares heat char_rnn
-JAX_EXAMPLES = digits_with_optax
+JAX_EXAMPLES = nile_kalman co2_gaussian_process photograph mixer_digits \
+               char_transformer digits_with_optax
 
 .PHONY: demo examples test test-slow oracle conformance libraries lint bench wheel clean
 
