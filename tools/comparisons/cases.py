@@ -42,6 +42,7 @@ class Case(NamedTuple):
     call: Callable[[Any], Any]
     row: Row | None = None  # whose margins hold
     dtype: str = ""
+    slope: bool = False  # a derivative, in which digits may cancel
 
 
 def every() -> Iterator[Case]:
@@ -123,7 +124,7 @@ def slopes() -> Iterator[Case]:
             for kind, rule in kinds.items():
                 call = functools.partial(rule, row, args, where)
                 what = f"{row.id} {dtype} {kind}"
-                yield Case(row.name, what, dtype in DOUBLE, call, row, dtype)
+                yield Case(row.name, what, dtype in DOUBLE, call, row, dtype, True)
 
 
 def _smooth(row: Row, args: list[Any], where: list[int], lib: Any) -> Any:

@@ -105,7 +105,7 @@ def _near(case: Case, one: Any, other: Any) -> Any:
     with np.errstate(all="ignore"):
         finite = np.abs(b[np.isfinite(b)])
         allowed = RELATIVE[name] * (finite.max() if finite.size else 0.0)
-        if case.row is not None and case.row.elementwise:
+        if case.row is not None and case.row.elementwise and not case.slope:
             allowed = 0.0  # each element for itself
         if case.row is not None:
             allowed = allowed + case.row.margin(case.dtype)

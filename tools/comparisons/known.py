@@ -39,7 +39,35 @@ COMPLEX_ORDER = "complex numbers are partitioned like they are sorted"
 NUMBERS = "functions of lax take Python numbers that the dtype beside them can hold"
 INFINITE_ANGLE = "atan2 of two infinities is a multiple of π/4, as in C; JAX gives NaN"
 
+SLOPES = "derivatives that JAX lacks exist here"
+CUTS = "zeros of either sign choose the side of a branch cut, as in C; not so in JAX"
+CLAMP = "clamp of complex numbers is min(max(x, low), high), also where parts are equal"
+COMPLEX_EXTREMES = "extremes of complex numbers are found by functions of numpy only"
+GAMMA = "igamma and igammac at infinities are the values of SciPy"
+NARROW = "preferred_element_type may be narrower than the operands"
+UNSIGNED = "abs of unsigned integers is the number itself"
+NETWORK_WEAK = "functions of nn give strong floats for integers"
+NETWORK_INTS = (
+    "functions of nn take integers and bools as floats; JAX refuses them, or negates them"
+    " as integers, which wraps"
+)
+
 KNOWN: tuple[Known, ...] = (
+    Known(ANY, "only JAX refuses",
+          r"NotImplementedError: .*(ifferentiation rule|Gradient|JVP)|"
+          r"Reverse-mode differentiation", SLOPES),
+    Known(r"lax\.clamp", "only JAX refuses", "vjp", SLOPES),
+    Known(r"(lax|numpy)\.(arc|a)?(cosh|cos|sin|sinh|tanh?|sqrt|log.*)", "values",
+          "complex.* (edges|specials)", CUTS),
+    Known(r"lax\.clamp", "values", "complex.* edges", CLAMP),
+    Known(r"lax\.(cum|reduce_|p)(max|min|logsumexp)", "ours refuses", "complex",
+          COMPLEX_EXTREMES),
+    Known(r"lax\.igammac?", "values", "edges|specials", GAMMA),
+    Known(ANY, "only JAX refuses", "preferred_element_type. must not be narrower",
+          NARROW),
+    Known(r"lax\.abs", "only JAX refuses", "uint", UNSIGNED),
+    Known(r"nn\..*", "weak type", "int|bool", NETWORK_WEAK),
+    Known(r"nn\..*", "values|only JAX refuses", "int|bool", NETWORK_INTS),
     Known(ANY, "ours refuses", "OverflowError: .*Python integer", OVERFLOW),
     Known(r"numpy\.(arc|a)tan2|numpy\.(deg2rad|rad2deg|radians|degrees)",
           "ours refuses", "complex", COMPLEX),

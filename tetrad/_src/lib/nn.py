@@ -85,7 +85,7 @@ def _relu6_jvp(primals: Any, tangents: Any) -> Any:
 
 def relu6(x: Any) -> Any:
     """min(max(x, 0), 6), with derivative 0 at both bends."""
-    return _relu6(convert.asarray(convert.operand(x, "nn.relu6")))
+    return _relu6(_float(x, "relu6"))
 
 
 def identity(x: Any) -> Any:
@@ -184,8 +184,8 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
 
 
 def hard_tanh(x: Any) -> Any:
-    """x, held within -1 and 1."""
-    x = _float(x, "hard_tanh")
+    """x, held within -1 and 1; of the dtype of x."""
+    x = convert.asarray(convert.operand(x, "nn.hard_tanh"))
     return choice.where(x > 1, 1, choice.where(x < -1, -1, x))
 
 
