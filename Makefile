@@ -12,7 +12,7 @@ BIN = $(VENV)/bin
 JOBS ?= 2
 
 # Programs that import tetrad, and programs that import jax.
-EXAMPLES = digits eight_schools kepler lynx_and_hares heat char_rnn
+EXAMPLES = digits eight_schools kepler lynx_and_hares heat char_rnn find_a_leak
 JAX_EXAMPLES = nile_kalman co2_gaussian_process photograph mixer_digits \
                char_transformer digits_with_optax
 

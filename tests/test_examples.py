@@ -59,3 +59,17 @@ def test_char_rnn():
 @pytest.mark.slow
 def test_char_rnn_to_the_end():
     assert run("char_rnn")["last"] < 1.8
+
+
+def test_find_a_leak(capsys, tmp_path):
+    page = tmp_path / "leak.html"
+    found = run("find_a_leak", page)
+    assert found["line"] == "weights, loss = step(weights, x, y)"
+    assert found["arrays"] == 30
+    assert found["grew"] == 30 * 20_000 * 4
+    assert found["mended"] == 0
+    assert found["same losses"] < 1e-6
+    text = capsys.readouterr().out
+    assert "grew by 2.3 MiB, 78 KiB a step" in text
+    assert "30 × float32[20000]" in text
+    assert page.read_text().startswith("<!doctype html>")

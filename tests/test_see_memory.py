@@ -122,6 +122,20 @@ def test_looking_raises_nothing_that_belongs_elsewhere():
     assert device.memory_stats()["bytes_in_use"] >= 0
 
 
+def test_copies_by_updates_are_counted():
+    x = jnp.zeros(WORDS).block_until_ready()
+    with jax.see.memory() as m:
+        old = x
+        x = x.at[0].set(1)
+        x.block_until_ready()
+        x = x.at[1].set(1)
+    assert (m.copies, m.copied) == (1, mib(1))
+    assert "updates copied their arrays 1 time, 1.0 MiB" in str(m)
+    assert "copies by updates" in m.html()
+    assert jax.see.memory().copies >= 1
+    del old
+
+
 def test_a_report_without_a_block_is_of_now():
     a = jnp.ones(WORDS) + 1
     m = jax.see.memory()

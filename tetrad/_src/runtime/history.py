@@ -41,6 +41,7 @@ class History:
         self.started = self.stopped = 0.0
         self.begin = self.end = self.peak = 0
         self.allocated = self.allocations = 0
+        self.copies = self.copied = 0  # by updates, before the start
         self._thinning = threading.Lock()
 
     def start(self) -> None:
@@ -50,6 +51,7 @@ class History:
             (where, sum([h[0] for h in group])) for where, group in by_place(holdings)
         ]
         self.begin = self.peak = ledger.now
+        self.copies, self.copied = ledger.copies, ledger.copied
         self.started = perf_counter()
         ledger.listeners = (*ledger.listeners, self)
 

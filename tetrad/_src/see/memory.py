@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tetrad._src.runtime import device as registry
-from tetrad._src.runtime import events, flush
+from tetrad._src.runtime import flush
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.history import History
 from tetrad._src.runtime.ledger import Holding, by_place, human, place_key
@@ -82,6 +82,9 @@ class DeviceMemory:
         self.peak: int = ledger.peak if history is None else history.peak
         self.allocated: int = ledger.total if history is None else history.allocated
         self.allocations: int = ledger.count if history is None else history.allocations
+        copies, copied = (0, 0) if history is None else (history.copies, history.copied)
+        self.copies: int = ledger.copies - copies
+        self.copied: int = ledger.copied - copied
         self.begin: int = 0 if history is None else history.begin
         self.limit: int | None = ledger.stats().get("bytes_limit")
         self.by_line: list[Line] = _lines(holdings, history)
@@ -100,9 +103,10 @@ class DeviceMemory:
         words = f"{self.device}: {human(self.bytes_in_use)} in use"
         words += f", peak {human(self.peak)}"
         if self.history is not None:
+            pieces = f"{self.allocations} piece{'s' * (self.allocations != 1)}"
             words += (
                 f"; in this block {signed(self.delta)},"
-                f" {human(self.allocated)} allocated in {self.allocations} piece{'s' * (self.allocations != 1)}"
+                f" {human(self.allocated)} allocated in {pieces}"
             )
         return "\n".join([words, *_table(self.by_line)])
 
@@ -117,7 +121,6 @@ class Memory:
 
     def __init__(self) -> None:
         self._histories: dict[Device, History] = {}
-        self._copied: list[int] = []
         self._open = False
         self._stack = contextlib.ExitStack()
         self._look()
@@ -133,7 +136,6 @@ class Memory:
     def __enter__(self) -> Memory:
         flush.submit_quietly()
         self._stack.callback(registry.tell_of_backends(self._record))
-        self._stack.enter_context(events.copies.heard_by(self._copy))
         self._open = True
         return self
 
@@ -148,9 +150,6 @@ class Memory:
         self._look()
         self._stack.close()
         self._open = False
-
-    def _copy(self, copy: events.Copy) -> None:
-        self._copied.append(copy.nbytes)
 
     # -- numbers ---------------------------------------------------------------------
 
@@ -191,12 +190,12 @@ class Memory:
     @property
     def copies(self) -> int:
         """How often an update copied an array because others still held it."""
-        return len(self._copied)
+        return sum([d.copies for d in self.devices])
 
     @property
     def copied(self) -> int:
         """The bytes of these copies."""
-        return sum(self._copied)
+        return sum([d.copied for d in self.devices])
 
     def timeline(self) -> list[Moment]:
         """Memory over time: (seconds, bytes in use, line, bytes more or less).
@@ -234,9 +233,11 @@ class Memory:
 
     def __str__(self) -> str:
         text = "\n".join(map(str, self.devices)) or "no device has been used yet"
-        if self._copied:
+        if self._histories and self.copies:
+            times = f"{self.copies} time{'s' * (self.copies != 1)}"
             text += (
-                f"\n{self.copies} updates copied {human(self.copied)}: see no_copies()"
+                f"\nupdates copied their arrays {times}, {human(self.copied)}:"
+                " see.copies() lists them"
             )
         return text
 

@@ -338,7 +338,7 @@ ROW = 20
 def file(shown: Chart) -> str:
     """A picture on its own: the drawing, and below it which colour is which line."""
     frame = WIDE
-    height = frame.height + ROW * len(shown.layers) + 16
+    height = frame.height + ROW * (len(shown.layers) + 1) + 16
     top = shown.top
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tetrad tetrad-chart" width="{frame.width}"'
@@ -349,15 +349,21 @@ def file(shown: Chart) -> str:
         '<rect width="100%" height="100%" style="fill:var(--paper)"/>',
         drawing(shown, frame),
     ]
+    letters = max([len(layer.place) for layer in shown.layers], default=0)
+    sources = frame.left + 134 + letters * LETTER
+    out.append(
+        f'<text x="{frame.left + 100}" y="{frame.height + 14}" text-anchor="end">'
+        "at the peak</text>"
+    )
     for number, layer in enumerate(reversed(shown.layers)):
-        y = frame.height + 14 + ROW * number
-        words = html.escape(f"{layer.place}   {layer.source}".rstrip())
+        y = frame.height + 14 + ROW * (number + 1)
+        place, source = html.escape(layer.place), html.escape(layer.source)
         out += [
             f'<rect class="c{layer.colour}" x="{frame.left}" y="{y - 9}" width="12"'
             ' height="12" rx="2"/>',
             f'<text x="{frame.left + 100}" y="{y + 1}" text-anchor="end">'
             f"{human(layer.values[top])}</text>",
-            f'<text class="line" x="{frame.left + 116}" y="{y + 1}"'
-            f' xml:space="preserve">{words}</text>',
+            f'<text class="line" x="{frame.left + 116}" y="{y + 1}">{place}</text>',
+            f'<text class="line" x="{sources:.0f}" y="{y + 1}">{source}</text>',
         ]
     return "\n".join([*out, "</svg>"]) + "\n"

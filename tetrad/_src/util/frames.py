@@ -95,6 +95,7 @@ _PASSED_OVER: tuple[str, ...] = (
     "<frozen ",
 )
 _passed_over: dict[str, bool] = {}
+_is_passed_over = _passed_over.get
 
 
 def register_exclusion(path: str) -> None:
@@ -125,7 +126,7 @@ def user_frame(depth: int = 1) -> Place | None:
     except ValueError:  # the library was called by a thread itself
         return None
     code = frame.f_code
-    if _passed_over.get(code.co_filename) is False:
+    if _is_passed_over(code.co_filename) is False:
         return code, frame.f_lasti
     return _search(frame)
 
