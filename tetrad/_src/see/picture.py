@@ -41,13 +41,16 @@ STYLE = (
     ".tetrad-chart text{font:11px ui-sans-serif,system-ui,sans-serif;fill:var(--soft)}"
     ".tetrad-chart .line{font-family:ui-monospace,monospace;fill:var(--ink)}"
     ".tetrad-chart .rule{stroke:var(--rule);stroke-width:1;fill:none}"
-    ".tetrad-chart .area{stroke:var(--paper);stroke-width:.6}"
+    ".tetrad-chart .rim{stroke:var(--paper);stroke-width:.8;fill:none}"
     ".tetrad-chart .peak{fill:var(--mark);font-weight:600}"
     ".tetrad-chart circle.peak{stroke:var(--paper);stroke-width:1.5}"
     ".tetrad-chart .limit{stroke:var(--mark);stroke-dasharray:5 4;fill:none}"
     + "".join([f".tetrad-chart .c{i}{{fill:var(--c{i})}}" for i in range(LAYERS + 1)])
     + "\n"
 )
+
+
+Point = tuple[float, float]
 
 
 class Layer(NamedTuple):
@@ -260,6 +263,8 @@ def drawing(shown: Chart, frame: Frame) -> str:
             f"{short_seconds(second, unit)}</text>"
         )
     edges = [x(t) for t in shown.times] + [x(shown.seconds)]
+    seen = edges[shown.top] + 2  # a short peak must be seen, too
+    edges[shown.top + 1 :] = [max(e, seen) for e in edges[shown.top + 1 :]]
     lower = [0] * len(shown.times)
     for layer in shown.layers:
         upper = [a + b for a, b in zip(lower, layer.values)]
@@ -269,6 +274,8 @@ def drawing(shown: Chart, frame: Frame) -> str:
             f'<path class="area c{layer.colour}" d="{path}">'
             f"<title>{told}: up to {human(layer.largest)}</title></path>"
         )
+        rim = _rim(edges, [y(v) for v in upper])
+        out.append(f'<path class="rim" d="{rim}"/>')
         lower = upper
     if limit is not None:
         out.append(f'<path class="limit" d="M{frame.left} {y(limit):.1f}h{room}"/>')
@@ -304,17 +311,28 @@ def _area(edges: list[float], lower: list[float], upper: list[float]) -> str:
 
 def _steps(edges: list[float], heights: list[float]) -> list[tuple[float, float]]:
     """Corners of a course that keeps each height until the next edge."""
-    corners = []
-    last: float | None = None
+    return [corner for run in _runs(edges, heights) for corner in run]
+
+
+def _runs(edges: list[float], heights: list[float]) -> list[tuple[Point, Point]]:
+    """The stretches of equal height of such a course: where each begins and ends."""
+    runs = []
+    begin, last = edges[0], heights[0]
     for x, height in zip(edges, heights):
-        if last is not None and abs(height - last) < 0.05:
-            continue
-        if last is not None:
-            corners.append((x, last))
-        corners.append((x, height))
-        last = height
-    corners.append((edges[-1], heights[0] if last is None else last))
-    return corners
+        if abs(height - last) >= 0.05:
+            runs.append(((begin, last), (x, last)))
+            begin, last = x, height
+    return [*runs, ((begin, last), (edges[-1], last))]
+
+
+def _rim(edges: list[float], upper: list[float]) -> str:
+    """The path of the level stretches on top of an area; walls of peaks stay visible."""
+    runs = [
+        (begin, end)
+        for begin, end in _runs(edges, upper)
+        if end[0] - begin[0] >= 1
+    ]
+    return "".join([f"M{x:.1f} {y:.1f}H{end:.1f}" for (x, y), (end, _) in runs])
 
 
 def summary(shown: Chart) -> str:
