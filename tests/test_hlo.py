@@ -760,3 +760,21 @@ def test_nothing_is_loaded_before_it_is_used():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=100
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_reports_of_memory_know_lines_types_and_changes(device):
+    with jax.default_device(device), jax.see.memory() as m:
+        kept = [jnp.ones(1000) * i for i in range(3)]
+        gone = jnp.ones(5000).block_until_ready()
+        del gone
+    seen = next(d for d in m.devices if d.device is device)
+    line = next(x for x in seen.by_line if "kept" in x.source)
+    assert (line.nbytes, line.change, line.types) == (
+        12_000,
+        12_000,
+        (("float32[1000]", 3),),
+    )
+    assert seen.peak - seen.begin >= 32_000
+    assert "float32[1000]" in str(seen)
+    jax.profiler.device_memory_profile(device.platform)
+    del kept

@@ -328,9 +328,7 @@ def _runs(edges: list[float], heights: list[float]) -> list[tuple[Point, Point]]
 def _rim(edges: list[float], upper: list[float]) -> str:
     """The path of the level stretches on top of an area; walls of peaks stay visible."""
     runs = [
-        (begin, end)
-        for begin, end in _runs(edges, upper)
-        if end[0] - begin[0] >= 1
+        (begin, end) for begin, end in _runs(edges, upper) if end[0] - begin[0] >= 1
     ]
     return "".join([f"M{x:.1f} {y:.1f}H{end:.1f}" for (x, y), (end, _) in runs])
 
