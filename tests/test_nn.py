@@ -216,3 +216,19 @@ def test_orthogonal_initializers():
         initializers.orthogonal()(next(keys), (3,))
     with pytest.raises(ValueError, match="more inputs"):
         initializers.delta_orthogonal()(next(keys), (3, 3, 2))
+
+
+@pytest.mark.parametrize("function", [jax.nn.softmax, jax.nn.log_softmax])
+def test_slices_in_which_nothing_is_chosen_have_no_derivative(function):
+    x = jnp.array([[0.0, 3.0, 1.0], [1.0, 2.0, 0.0]])
+    where = jnp.array([[True, True, False], [False, False, False]])
+
+    def f(x):
+        return function(x, where=where)
+
+    (cotangent,) = jax.vjp(f, x)[1](jnp.ones((2, 3)))
+    tangent = jax.jvp(f, (x,), (x,))[1]
+    for found in (cotangent, tangent):
+        np.testing.assert_array_equal(found[1], 0)
+        np.testing.assert_array_equal(found[0, 2], 0)
+        assert np.isfinite(found).all()

@@ -349,9 +349,10 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     x = _float(x, "log_softmax")
     peak = reduce.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
     shifted = x - stop_gradient(peak)
-    total = reduce.sum(
-        transcendental.exp(shifted), axis=axis, keepdims=True, where=where
-    )
+    if where is not None:
+        # Before `exp`, so that no derivative comes of a slice in which nothing is chosen.
+        shifted = choice.where(where, shifted, -np.inf)
+    total = reduce.sum(transcendental.exp(shifted), axis=axis, keepdims=True)
     result = shifted - transcendental.log(total)
     return result if where is None else choice.where(where, result, -np.inf)
 
