@@ -301,3 +301,251 @@ def test_planned_updates_of_large_arrays_are_in_place():
             x = x.at[index].add(1)
             x.block_until_ready()
     assert x.unsafe_buffer_pointer() == place
+
+
+def test_one_small_update_alone_is_in_place():
+    x, v = jnp.zeros(100), jnp.ones(3)
+    jax.block_until_ready((x, v))
+    place = x.unsafe_buffer_pointer()
+    before = ledger().copies
+    for i in range(4):
+        x = lax.dynamic_update_slice(x, v, (i,))
+        x.block_until_ready()
+        assert x.unsafe_buffer_pointer() == place
+    b = x
+    x = lax.dynamic_update_slice(x, v, (50,))
+    x.block_until_ready()
+    assert x.unsafe_buffer_pointer() != place and ledger().copies == before + 1
+    assert float(b.sum()) == 6 and float(x.sum()) == 9
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("index", ["3", "(3, 4)", "slice(1, 5)", "slice(None, None, -1)",
+    "slice(2, 90, 3)", "slice(90, 3, -2)", "-1", "(..., 2)", "(None, 3)", "mask", "row",
+    "(slice(None), row)", "ints", "(ints, ints)", "(slice(None), ints)", "(ints, 4)",
+    "host", "(slice(0, 9, 2), ints)", "(scalar, slice(3, 9))"])  # fmt: skip
+def test_updates_of_every_kind_are_in_place(index, jitted):
+    n = 256
+    x = (jnp.arange(n * n) % 7 + 1.0).reshape(n, n).block_until_ready()
+    values = np.asarray(x) % 2 == 0
+    names = {
+        "mask": jnp.asarray(values), "row": jnp.asarray(values[0]),
+        "ints": jnp.array([3, 7, 3, 9]), "host": np.array([3, 8]), "scalar": jnp.array(5),
+    }  # fmt: skip
+    at = eval(index, names)
+    for method in (
+        "set",
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "power",
+        "min",
+        "max",
+    ):
+        if index == "slice(None, None, -1)" and method == "set":
+            continue  # nothing of the old array is left
+
+        def update(x, method=method):
+            return getattr(x.at[at], method)(2.0)
+
+        want = np.asarray(update(x))
+        if jitted:
+            x = jax.jit(update, donate_argnums=0)(x)
+            np.testing.assert_array_equal(x, want)
+            f = jax.jit(update, donate_argnums=0)
+        else:
+            f = update
+        place = x.unsafe_buffer_pointer()
+        want = np.asarray(update(x))
+        with Counted() as counted, jax.no_copies():
+            x = getattr(x.at[at], method)(2.0) if not jitted else f(x)
+            x.block_until_ready()
+        assert x.unsafe_buffer_pointer() == place, method
+        assert counted.bytes <= 4 * n * n // 2 and not counted.copied, method
+        np.testing.assert_array_equal(x, want)
+
+
+def test_readers_of_the_old_array_come_first():
+    def element_before(x):
+        s = x[3]
+        return x.at[0].set(9.0), s
+
+    def element_after(x):
+        y = x.at[0].set(9.0)
+        return y, x[3] + x[4]
+
+    def sum_after(x):
+        y = x.at[0].set(9.0)
+        return y, x.sum()
+
+    def gathered(x):
+        old = x[jnp.array([0, 5])]
+        x = x.at[0].set(9.0)
+        return x.at[jnp.array([1, 2])].set(old), old.sum()
+
+    for f in (element_before, element_after, sum_after, gathered):
+        host = np.asarray(fresh()).copy()
+        want = [np.asarray(v) for v in f(fresh())]
+        x = fresh()
+        place = x.unsafe_buffer_pointer()
+        with jax.no_copies():
+            got = jax.jit(f, donate_argnums=0)(x)
+        assert got[0].unsafe_buffer_pointer() == place
+        for a, b in zip(got, want):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+        x = fresh()
+        place = x.unsafe_buffer_pointer()
+        with jax.no_copies():
+            x, s = f(x)
+            jax.block_until_ready((x, s))
+        assert x.unsafe_buffer_pointer() == place
+        np.testing.assert_array_equal(fresh(), host)
+
+
+def test_branches_update_in_place():
+    def step(x, p):
+        return lax.cond(p, lambda x: x.at[0].set(5.0), lambda x: x, x)
+
+    def either(x, p):
+        first = lambda x: x.at[0].set(5.0)
+        return lax.cond(p, first, lambda x: x.at[1].set(x[0] + x[3]), x)
+
+    def loop(x, p):
+        def turn(c, t):
+            return lax.cond(
+                t % 2 == 0, lambda c: c.at[t].set(c[t + 1]), lambda c: c, c
+            ), 0
+
+        return lax.scan(turn, x, jnp.arange(6))[0]
+
+    for f in (step, either, loop):
+        g = jax.jit(f, donate_argnums=0)
+        for p in (True, False):
+            want = np.asarray(jax.jit(f)(fresh(), p))
+            x = fresh()
+            place = x.unsafe_buffer_pointer()
+            with Counted() as counted:
+                x = g(x, p)
+                x.block_until_ready()
+            assert x.unsafe_buffer_pointer() == place and counted.bytes < BYTES
+            np.testing.assert_array_equal(x, want)
+
+
+def test_an_array_that_is_not_donated_is_copied_once():
+    chain = jax.jit(
+        lambda x: x.at[0].set(1.0).at[1].add(2.0).at[jnp.array([3, 4])].set(0)
+    )
+    dying = jax.jit(lambda x: jnp.sin(x).at[0].set(1.0).at[1].add(2.0))
+    loop = jax.jit(lambda x: lax.fori_loop(0, 9, lambda i, c: c.at[i].set(0.0), x))
+    for f in (chain, dying, loop):
+        x = fresh()
+        f(x).block_until_ready()
+        with Counted() as counted:
+            f(x).block_until_ready()
+        assert BYTES <= counted.bytes < 1.1 * BYTES
+        np.testing.assert_array_equal(x, fresh())
+
+
+def test_carries_are_updated_in_place():
+    scan = lambda x: lax.scan(
+        lambda c, t: (c.at[t].set(t * 1.0), c[t]), x, jnp.arange(9)
+    )
+    fori = lambda x: lax.fori_loop(0, 9, lambda i, c: c.at[i].add(c[i + 1]), x)
+
+    def loop(x):
+        def body(c):
+            return c[0] + 1, c[1].at[c[0]].set(1.0)
+
+        return lax.while_loop(lambda c: c[0] < 9, body, (0, x))[1]
+
+    for f in (scan, fori, loop):
+        g = jax.jit(f, donate_argnums=0)
+        jax.block_until_ready(g(fresh()))
+        x = fresh()
+        place = x.unsafe_buffer_pointer()
+        with Counted() as counted, jax.no_copies():
+            out = jax.tree.leaves(g(x))[0]
+            out.block_until_ready()
+        assert out.unsafe_buffer_pointer() == place and counted.bytes < BYTES // 10
+
+
+def test_expressions_go_into_the_buffer_of_a_dying_operand():
+    y = fresh()
+    for f in (
+        lambda x: x + y,
+        lambda x: jnp.where(x > 3, x, y),
+        lambda x: x * 2 - x.mean(),
+        lambda x: x.astype(int),
+    ):
+        x = fresh()
+        place = x.unsafe_buffer_pointer()
+        with Counted() as counted:
+            x = f(x)
+            x.block_until_ready()
+        assert x.unsafe_buffer_pointer() == place and counted.bytes < BYTES // 10
+    x = fresh()
+    place = x.unsafe_buffer_pointer()
+    x += y
+    assert x.unsafe_buffer_pointer() == place
+
+
+def test_reading_elements_copies_no_more_than_them():
+    x = jnp.zeros(10_000_000).block_until_ready()
+    reads = [lambda: x[5], lambda: x[5:10], lambda: x[-1], lambda: x[jnp.array([1, 2])]]
+    reads += [
+        lambda: x[1_000_000::1_000_000],
+        lambda: x.at[3].get(),
+        lambda: x[:3][::-1],
+    ]
+    for read in reads:
+        with Counted() as counted:
+            got = read().block_until_ready()
+        assert counted.bytes <= 64 + 4 * got.nbytes
+    with Counted() as counted:
+        view = np.asarray(x)
+        assert float(view[3]) == 0 and float(x[7]) == 0 and x.item(9) == 0
+        memoryview(view)[:3].tobytes()
+    assert counted.bytes < 100
+    assert view.ctypes.data == x.unsafe_buffer_pointer()
+
+
+# ------------------------------------------------------------------------------- donation
+
+
+def test_a_donated_array_passed_again():
+    f = jax.jit(lambda x, y: x.at[0].set(7.0) + y, donate_argnums=0)
+    g = jax.jit(lambda x, y: (x.at[0].set(7.0), y), donate_argnums=0)
+    x = fresh()
+    want = np.asarray(x) * 2
+    want[0] = 7 + 1
+    np.testing.assert_array_equal(f(x, x), want)
+    assert x.is_deleted()
+    x = fresh()
+    first, second = g(x, x)
+    assert float(first[0]) == 7 and float(second[0]) == 1
+
+
+def test_donation_of_memory_that_a_view_sees():
+    f = jax.jit(lambda state: state + 1, donate_argnums=0)
+    state = fresh()
+    view = np.asarray(state)
+    with pytest.warns(UserWarning, match="donated to `<lambda>`.*NumPy view `view` at"):
+        new = f(state)
+    assert view[0] == 1 and float(new[0]) == 2
+    state = fresh()
+    view = np.asarray(state)
+    f(state)  # told once
+    assert view[0] == 1
+
+
+def test_use_after_donation_names_function_and_line():
+    def step(state, rate):
+        return {"w": state["w"] - rate}
+
+    f = jax.jit(step, donate_argnames="state")
+    state = {"w": fresh()}
+    f(state, 0.1)
+    words = r"donated to `step` as `state\['w'\]` at .*test_copies.py:\d+"
+    with pytest.raises(jax.errors.DeletedArrayError, match=words):
+        state["w"] + 1

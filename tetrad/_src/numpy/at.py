@@ -169,31 +169,28 @@ class AtIndex:
     @frames.hide_frames
     def divide(self, values: Any, **options: Any) -> Any:
         """The array with the elements divided by `values`; integers become floats."""
-        x = self.array
-        ones = spread(number(x, 1), x.shape, NAME)
-        divisor = AtIndex(ones, self.idx).multiply(values, **options)
-        return elementwise.divide(x, divisor)
+        x = self._take(sys.getrefcount(self))
+        name = "x.at[i].divide"
+        if x.aval.kind in "fc":
+            return _factored(x, self.idx, values, elementwise.divide, options, name)
+        return elementwise.divide(x, _factors(x, self.idx, values, options))
 
     @frames.hide_frames
     def power(self, values: Any, **options: Any) -> Any:
         """The array with the elements to the power of `values`."""
-        return self._changed(lambda old: elementwise.power(old, values), options)
+        x = self._take(sys.getrefcount(self))
+        name = "x.at[i].power"
+        return _factored(x, self.idx, values, elementwise.power, options, name)
 
     @frames.hide_frames
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
         """The array with `func`, an elementwise function, applied to the elements once."""
-        return self._changed(func, options)
-
-    def _changed(self, func: Callable[[Any], Any], options: dict[str, Any]) -> Any:
-        x = self.array
+        x = self._take(sys.getrefcount(self))
         picked = _lone_mask(self.idx, x)
         if picked is not None:
             mask, axis = picked
             return _masked(x, mask, axis, to(func(x), x.dtype, False, NAME))
-        # What lies out of range is read at the border, changed, and then dropped.
-        mode = options.get("mode")
-        index = parse(self.idx, x.shape, NAME, lenient=mode is not None)
-        old = read(x, index, None, None, not active())
+        old = _elements(x, self.idx, options)
         return AtIndex(x, self.idx).set(func(old), **options)
 
 
@@ -234,6 +231,52 @@ def _add(x: Any, y: Any) -> Any:
 
 def _mul(x: Any, y: Any) -> Any:
     return lax.bitwise_and(x, y) if aval_of(x).kind == "b" else lax.mul(x, y)
+
+
+# ------------------------------------------------------------------- divide and power
+
+
+def _factored(
+    x: Value,
+    idx: Any,
+    values: Any,
+    combine: Combine,
+    options: dict[str, Any],
+    name: str,
+) -> Any:
+    """`combine(element, values)` at the elements, without an array as large as `x`.
+
+    Where an index names an element several times, the product of its values counts.
+    """
+    if isinstance(values, (list, tuple)) or bool_axes(x, idx) is not None:
+        return combine(x, _factors(x, idx, values, options))
+    v = _in_dtype(operand(values, name, "values"), x, name)
+    picked = _lone_mask(idx, x)
+    if picked is not None:
+        mask, axis = picked
+        if _fits(aval_of(v).shape, x.shape[axis + mask.ndim :]):
+            return _masked(x, mask, axis, combine(x, _spread(v, x.shape)))
+    old = _elements(x, idx, options)
+    index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
+    _, (_, unique), _ = _options(options, name)
+    if unique or math.prod(_scatter_layout(index)[0]) <= 1:
+        return AtIndex(x, idx).set(combine(old, v), **options)
+    x = AtIndex(x, idx).set(1, **options)
+    x = AtIndex(x, idx).multiply(v, **options)
+    new = combine(old, _elements(x, idx, options))
+    return AtIndex(x, idx).set(new, **options)
+
+
+def _elements(x: Value, idx: Any, options: dict[str, Any]) -> Any:
+    """The elements that an update changes; at the border, what it will drop."""
+    index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
+    return read(x, index, None, None, not active())
+
+
+def _factors(x: Value, idx: Any, values: Any, options: dict[str, Any]) -> Any:
+    """An array like `x` of ones, multiplied by `values` at the elements."""
+    ones = spread(number(x, 1), x.shape, NAME)
+    return AtIndex(ones, idx).multiply(values, **options)
 
 
 # -------------------------------------------------------------------------------- update

@@ -26,7 +26,13 @@ from tetrad._src.passes.ir import (
     Plan,
     Step,
 )
-from tetrad._src.passes.plan import Lives, Memory, read_values, written_values
+from tetrad._src.passes.plan import (
+    Lives,
+    Memory,
+    chosen_over,
+    read_values,
+    written_values,
+)
 
 
 def check_plan(plan: Plan) -> Plan:
@@ -212,17 +218,23 @@ def check_memory(plan: Plan, memory: Memory) -> None:
             if apart or first >= dies or born >= last:
                 continue
             if not (
-                _rests(lives, value, born, dies) or _rests(lives, name, first, last)
+                _rests(plan, lives, value, name, born, dies)
+                or _rests(plan, lives, name, value, first, last)
             ):
                 raise IllFormed(f"v{value} and v{name} share memory while both live")
 
 
-def _rests(lives: Lives, value: int, first: int, last: int) -> bool:
-    """Whether the carried `value` is not needed from `first` to `last`."""
+def _rests(
+    plan: Plan, lives: Lives, value: int, other: int, first: int, last: int
+) -> bool:
+    """Whether `value` is not needed while `other` lives, from `first` to `last`: it is
+    carried and stands for another turn, or only another block of a branch reads it."""
     return any(
-        carried.before == value and carried.last <= first and last <= carried.end
+        carried.before == value
+        and last <= carried.end
+        and (carried.last <= first or chosen_over(plan, lives, value, other, carried.end))
         for carried in lives.carries
-    )
+    ) or chosen_over(plan, lives, value, other, lives.end)
 
 
 __all__ = ["IllFormed", "check_memory", "check_plan"]

@@ -578,9 +578,18 @@ class Placer(FlowPlacer):
                 values.append(node.value)
                 continue
             value = self.plan.new_value(node.aval) if target == NEW else target
-            self.write(node, value)
+            if target == NEW or not self.copies(node, target):
+                self.write(node, value)
             values.append(value)
         return values
+
+    def copies(self, node: Node, target: int) -> bool:
+        """Copies what is in memory to `target`, for nothing if they are one buffer."""
+        parts = self.plan.parts
+        if node.value < 0 or not node.stored or {node.value, target} & parts.keys():
+            return False
+        self.steps.append(Copy(node.value, target))
+        return True
 
     def write(self, node: Node, value: int) -> None:
         """A kernel that gives `value` what `node` is."""

@@ -21,6 +21,7 @@ from tetrad._src.core.op import Flow, Kind, Op
 from tetrad._src.passes import inner, stencils
 from tetrad._src.passes.ir import Scalar
 from tetrad._src.passes.patches import Box, Piece, unwritten
+from tetrad._src.passes.readers import Ahead, readers_first
 from tetrad._src.passes.roles import CARRY, flow_roles
 from tetrad._src.passes.trees import ROWS, collapses, tree
 
@@ -32,6 +33,7 @@ LAUNCH_COST = 4000.0
 GATHER_COST = 12.0
 SHORT_ROW = 16  # elements that are computed at once
 LONG_ROW = 64  # elements: what is computed once a row costs nothing from here on
+SMALL_PART = 4  # a value with fewer bytes than this part of an array is small
 HEAVY = 500.0  # instructions: longer expressions are cut by storing an operand
 
 BOOL = np.dtype(bool)
@@ -221,6 +223,7 @@ class Graph:
 
     def __init__(self, jaxpr: Jaxpr, inputs: Sequence[Node], machine: Machine) -> None:
         self.machine = machine
+        jaxpr = readers_first(jaxpr)
         self.nodes: dict[Var, Node] = dict(zip(jaxpr.ins, inputs, strict=True))
         self.order: list[tuple[Eqn, list[Node]]] = []
         self.moved = False  # some value is read in other ways than when it was added
@@ -231,6 +234,8 @@ class Graph:
         for eqn in jaxpr.eqns:
             self.order.append((eqn, self.add(eqn)))
         self.outs = [self.node(atom) for atom in jaxpr.outs]
+        if any([eqn.op.kind is Kind.UPDATE for eqn in jaxpr.eqns]):
+            self.store_readers()
         self.decide()
 
     # ------------------------------------------------------------ forwards: the nodes
@@ -542,6 +547,26 @@ class Graph:
     def store(self, x: Node) -> None:
         if x.store():
             self.moved = True
+
+    def store_readers(self) -> None:
+        """Stores, before an update, small values that read the old array and are used
+        later; and results that do, since they are stored anyway."""
+        ahead = Ahead()
+        for eqn, made in self.order:
+            if not made:
+                continue
+            for x in made[0].ins:
+                base = None if x.stored else ahead.late(x)
+                if base is not None and x.aval.nbytes * SMALL_PART <= base.aval.nbytes:
+                    self.store(x)
+            if eqn.op.kind is Kind.UPDATE and made[0].kind == ROOT:
+                ahead.update(made[0].ins[0])
+            elif made[0].kind != ROOT:
+                for node in made:
+                    ahead.made(node)
+        for x in self.outs:
+            if not x.stored and x.kind in (VIEW, MAP, GATHER) and ahead.late(x):
+                self.store(x)
 
     # ------------------------------------------------- backwards: what else is stored
 

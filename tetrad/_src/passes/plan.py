@@ -109,6 +109,12 @@ class Carried(NamedTuple):
     passed: bool
 
 
+class Choice(NamedTuple):
+    """The blocks of a branch, each from its first number to the one behind it."""
+
+    blocks: list[tuple[int, int]]
+
+
 class Lives:
     """When values are written first and touched last; parts count as what they are of.
 
@@ -125,6 +131,8 @@ class Lives:
         ] = {}  # which kernel of its band writes a value first
         self.order: list[tuple[int, Step]] = []
         self.carries: list[Carried] = []
+        self.choices: list[Choice] = []
+        self.reads: dict[int, list[int]] = {}  # when values are read
         self.end = 0  # the number of the next step
         self.touched: set[int] = set()  # in the loop at hand
         self.block(plan.steps)
@@ -134,8 +142,12 @@ class Lives:
             if type(step) is Branch:
                 self.read(step.index)
                 self.end += 1
+                blocks = []
                 for block in step.blocks:
+                    begin = self.end
                     self.block(block)
+                    blocks.append((begin, self.end))
+                self.choices.append(Choice(blocks))
             elif type(step) is Loop:
                 self.loop(step)
             else:
@@ -174,6 +186,8 @@ class Lives:
         for value in self.touched:
             if self.first[value] < begin:
                 self.last[value] = self.end
+                if value not in befores:
+                    self.reads.setdefault(value, []).append(self.end)
         for value in loop.stacked:
             self.last[value] = self.end
         self.end += 1
@@ -183,6 +197,7 @@ class Lives:
         value = self.plan.memory_of(value)
         self.touched.add(value)
         self.last[value] = self.end
+        self.reads.setdefault(value, []).append(self.end)
 
     def write(self, value: int) -> None:
         value = self.plan.memory_of(value)
@@ -299,7 +314,9 @@ def _share(
     for target, sources in over.items():
         number = lives.first[target]
         for source in sources:
-            if lives.last[source] > number:
+            if lives.last[source] > number and not chosen_over(
+                plan, lives, source, target, lives.end
+            ):
                 continue
             if source < plan.inputs:
                 offers.append((source, target))
@@ -421,14 +438,52 @@ def _in_turn(
         number = lives.first[value]
         sources = over.get(value, ())
         chain.append(value)
+        before = carried.before
         if (
             number > carried.last
-            or number == carried.last
-            and carried.before in sources
+            or before in sources
+            and (
+                number == carried.last
+                or carried.last < carried.end
+                and chosen_over(plan, lives, before, value, carried.end)
+            )
         ):
             fitting = len(chain)
         value = next((s for s in sources if lives.last[s] <= number), None)
     return chain[:fitting]
+
+
+def chosen_over(
+    plan: Plan, lives: Lives, source: int, target: int, until: int
+) -> bool:
+    """Whether every block of a branch may write its result `target` over `source`.
+
+    Only one block runs, so another one may read the source after this one has written
+    the target. Nobody may need the source behind the branch, up to number `until`.
+    """
+    number = lives.first[target]
+    choice = next((c for c in lives.choices if _has(c, number)), None)
+    if choice is None or len(choice.blocks) < 2:
+        return False
+    end = choice.blocks[-1][1]
+    reads = lives.reads.get(source, [])
+    if any([end <= read < until for read in reads]):
+        return False
+    for first, behind in choice.blocks:
+        steps = [(n, step) for n, step in lives.order if first <= n < behind]
+        writes = [n for n, step in steps if target in written_values(step)]
+        inside = [read for read in reads if first <= read < behind]
+        if not writes or inside and max(inside) > writes[0]:
+            return False
+        if writes[0] in inside:
+            (step,) = [step for n, step in steps if n == writes[0]]
+            if (source, target) not in _candidates(plan, step):
+                return False
+    return True
+
+
+def _has(choice: Choice, number: int) -> bool:
+    return choice.blocks[0][0] <= number < choice.blocks[-1][1]
 
 
 def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:

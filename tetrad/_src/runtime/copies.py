@@ -57,9 +57,13 @@ def before(
         if error is not None:
             del nodes, leaves, closing  # a traceback holds this frame
             raise error
+    count([copies[number] for number in happening], device)
+
+
+def count(copies: Sequence[UpdateCopy], device: Any) -> None:
+    """Notes copies that happen now in the ledger."""
     ledger = device.ledger
-    for number in happening:
-        copy = copies[number]
+    for copy in copies:
         ledger.copies += copy.turns
         ledger.copied += copy.turns * copy.nbytes
 
@@ -167,6 +171,8 @@ def _error(
         what = (
             f"the {x.aval.long_name()} array made at {format_where(x.where)} ({size})"
         )
+    if copy.output is None:  # whoever holds it
+        others = 0
     names = names_of_holders(x) if x is not None and others else []
     called = nodes[0].entry.op if nodes[0].entry.op.kind is Kind.CALL else None
     if names:

@@ -54,9 +54,39 @@ def _buffer_baseline() -> int:
     return count([x.held for x in leaves])[0]
 
 
+def owns_first(args: Sequence[Any]) -> bool:
+    """Whether an operation that runs alone is the only holder of its first operand."""
+    if counts_of is None:
+        return False
+    return bool(
+        counts_of(args[0]) <= OPERAND and counts_of(args[0].buffer) <= OPERAND_BUFFER
+    )
+
+
+class _Operand:
+    __slots__ = ("buffer",)
+    buffer: Any
+
+
+def _operand_baselines() -> tuple[int, int]:
+    """The counts of an operand that only a tuple holds, and of its buffer."""
+    if counts_of is None:
+        return 0, 0
+
+    def look(args: Sequence[Any]) -> tuple[int, int]:
+        return counts_of(args[0]), counts_of(args[0].buffer)  # type: ignore[misc]
+
+    operand = _Operand()
+    operand.buffer = _Probe()
+    args = (operand,)
+    del operand
+    return look(args)
+
+
 if _trusted():
+    OPERAND, OPERAND_BUFFER = _operand_baselines()
     NODE = _node_baseline()
     LEAF = _leaf_baseline()
     BUFFER = _buffer_baseline()
 else:
-    NODE = LEAF = BUFFER = -(1 << 30)
+    NODE = LEAF = BUFFER = OPERAND = OPERAND_BUFFER = -(1 << 30)

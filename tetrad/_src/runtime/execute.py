@@ -16,15 +16,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Var, Why
-from tetrad._src.runtime import copies, counts
+from tetrad._src.runtime import copies, counts, events
 from tetrad._src.runtime.array import Array, Deleted, deleted
 from tetrad._src.runtime.events import Run, Timing, runs
 from tetrad._src.util import log, monitoring
+from tetrad._src.util.config import config
 from tetrad._src.util.frames import format_where, line_of, source_line
 from tetrad._src.util.memo import Cache, register_cache
 
 epoch = 0  # marks the nodes that the running flush needs
 reclaim: Callable[[], None]
+
+LOST = "lost, because Ctrl-C arrived while it was launched"
 
 _programs = Cache("programs", limit=4096)
 _host_programs = Cache("programs that call Python", limit=128)  # hold users' closures
@@ -231,12 +234,16 @@ class Alone:
     back: a program without one is made anew.
     """
 
-    __slots__ = ("executable", "backend", "takeovers", "__weakref__")
+    __slots__ = ("executable", "backend", "takeovers", "in_place", "__weakref__")
 
     def __init__(self, executable: Any, backend: Any) -> None:
         self.executable = executable
         self.backend = backend
         self.takeovers: list[int | None] = [None]
+        # For an update of its first operand: what it takes over if it can.
+        self.in_place: list[int | None] | None = None
+        if executable.copies and list(executable.donors) == [0]:
+            self.in_place = [0]
         _singles.made.add(self)
 
 
@@ -278,8 +285,18 @@ def alone(entry: Any, x: Array) -> Alone:
 
 
 def run_alone(program: Alone, x: Array) -> bool:
-    """Runs the one operation behind `x`; no if an operand is pending or occurs twice."""
+    """Runs the one operation behind `x`; no if an operand is pending or occurs twice.
+
+    An update is in place if nobody else holds the array; no if it would copy and
+    somebody wants to know.
+    """
     global launched
+    takeovers = program.takeovers
+    if program.in_place is not None:
+        if type(x.args[0]) is Array and counts.owns_first(x.args):
+            takeovers = program.in_place
+        elif config.tetrad_no_copies or events.copies.listeners:
+            return False
     buffers = []
     scalars = []
     for arg in x.args:
@@ -298,12 +315,19 @@ def run_alone(program: Alone, x: Array) -> bool:
             program.executable,
             buffers,
             scalars,
-            program.takeovers,
+            takeovers,
             x.placement.device,
             (x.where,),
         )[0]
+    except KeyboardInterrupt as stop:
+        if launched and takeovers is program.in_place:
+            results = getattr(stop, "results", None)
+            x.buffer = results[0] if results else Deleted(LOST)
+        raise
     finally:
-        launched = False  # it takes nothing over, so it can run again
+        launched = False  # otherwise it takes nothing over, so it can run again
+    if program.in_place is not None and takeovers is not program.in_place:
+        copies.count(program.executable.copies, x.placement.device)
     return True
 
 

@@ -207,8 +207,12 @@ def _run_alone(tape: Tape, x: Array) -> bool:
     with lock:
         if _busy or len(tape.nodes) != 1 or x.buffer is not None:
             return False
-        if not execute.run_alone(program, x):
-            return False
+        try:
+            if not execute.run_alone(program, x):
+                return False
+        except KeyboardInterrupt:
+            _drop_done(tape)
+            raise
         tape.nodes.clear()
         tape.load = 0
         tape.cut = CUT
@@ -524,7 +528,7 @@ def _lose(tape: Tape, snapshot: list[Array]) -> None:
     del tape.nodes[: len(snapshot)]
     for node in snapshot:
         if node.buffer is None:
-            node.buffer = Deleted("lost, because Ctrl-C arrived while it was launched")
+            node.buffer = Deleted(execute.LOST)
         node.args = ()
         node.entry = None
 
