@@ -201,7 +201,7 @@ def put_leaf(
         place = leaf.placement
     moved = lazy.copy_to(leaf, place, share=shares is not False)
     if gives:
-        array_module.mark_deleted(leaf, "donated to jax.device_put")
+        array_module.give_up(leaf, "donated to jax.device_put")
     return moved
 
 

@@ -232,7 +232,9 @@ def _rests(
     return any(
         carried.before == value
         and last <= carried.end
-        and (carried.last <= first or chosen_over(plan, lives, value, other, carried.end))
+        and (
+            carried.last <= first or chosen_over(plan, lives, value, other, carried.end)
+        )
         for carried in lives.carries
     ) or chosen_over(plan, lives, value, other, lives.end)
 

@@ -84,7 +84,8 @@ class Array(Value, metaclass=ArrayType):
     note: Any  # what the language keeps about it; most arrays have none
     extremes: tuple[int, int]  # of integers, once an index that they are was looked at
 
-    _force: Callable[[Array], Any]  # installed by lazy.py
+    _force: Callable[[Array], Any]  # installed by lazy.py, and so is
+    _submit: Callable[[], None]  # what submits all that is pending
 
     # -- where it lives --------------------------------------------------------
 
@@ -169,9 +170,9 @@ class Array(Value, metaclass=ArrayType):
     def delete(self) -> None:
         """Frees the memory now; using the array afterwards is an error."""
         if self.buffer is None:
-            Array._force(self)  # pending work may read it
+            Array._force(self)
         if type(self.buffer) is not Deleted:
-            mark_deleted(self, "deleted with .delete()")
+            give_up(self, "deleted with .delete()")
 
     def is_deleted(self) -> bool:
         return type(self.buffer) is Deleted
@@ -359,6 +360,12 @@ class DeletedPlacement(Placement):
 
     __slots__ = ("before",)
     before: Placement
+
+
+def give_up(x: Array, why: str) -> None:
+    """Deletes an array that pending work may still read."""
+    Array._submit()
+    mark_deleted(x, why)
 
 
 def mark_deleted(x: Array, why: str) -> None:

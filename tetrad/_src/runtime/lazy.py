@@ -44,7 +44,7 @@ from tetrad._src.runtime.device import (
     several,
 )
 from tetrad._src.runtime.entry import Entry, entries, entry_of
-from tetrad._src.runtime.flush import HEAVY, checkpoint, flush, force, land, prune_all
+from tetrad._src.runtime.flush import HEAVY, checkpoint, force, land, prune_all
 from tetrad._src.runtime.flush import flush_all as flush_all
 from tetrad._src.runtime.flush import flush_quietly as flush_quietly
 from tetrad._src.runtime.flush import lock as _lock
@@ -459,7 +459,7 @@ def call_now(
     given = [x for x, d in zip(args, donated) if d and type(x) is Array]
     if given:
         _tell_if_shared(op, given, donated)
-        flush()  # what is pending may still read what is given away
+        flush_all()  # what is pending may still read what is given away
     call, outs = call_node(entry, args, place, where)
     try:
         room.tried_twice(flush_quietly, _submit_call, op, call, outs, args, donated)
@@ -680,6 +680,7 @@ def _noted(x: Array, copy: Array) -> Array:
 def install() -> None:
     """Makes the recorder the base trace, and lets arrays reach it."""
     Array._force = staticmethod(force)
+    Array._submit = staticmethod(flush_all)
     array_module.from_host = put
     array_module.duplicate = duplicate
     execute.reclaim = prune_all

@@ -71,7 +71,8 @@ def contained(x: Any) -> list[Variable]:
                     continue
                 seen.add(id(owner))
                 key = _key_in(owner, held)
-                if key is not None and "__builtins__" not in owner:
+                named = type(owner) is dict and "__builtins__" in owner
+                if key is not None and not named:
                     above.append((owner, f"{key}{path}"))
         for owner, path in above:
             for v in variables(lambda value: value is owner):
