@@ -2,7 +2,7 @@
 
 `flat`: the launch counts elements; chunks are multiples of the vector length, and the
 last vector may reach into the padding behind our own buffers, so there is no tail
-unless accesses are interleaved, which would reach further.
+unless accesses are strided, which would reach further.
 `rows`: the launch counts rows, or segments of rows; the last vector of a row is masked.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
-from tetrad._src.cpu.loops import FLAT, Loops
+from tetrad._src.cpu.loops import FLAT, STRIDED, Loops
 from tetrad._src.cpu.scalar import Value
 
 
@@ -31,10 +31,9 @@ def _flat(w: Writer, body: Body) -> None:
     body.read_strides(0)
     body.hoist(body.root)
     loops = body.loops
-    combs = any(access.comb is not None for access in loops.reads)
-    combs = combs or any(access.comb is not None for _, access in loops.writes)
+    accesses = [*loops.reads, *[access for _, access in loops.writes]]
+    exact = loops.split or any([access.kind == STRIDED for access in accesses])
     whole = "%hi"
-    exact = combs or loops.split
     if exact:
         whole = w.i("add", "%lo", w.i("and", w.i("sub", "%hi", "%lo"), -w.lanes))
     loop = w.begin("%lo", whole, w.lanes)
