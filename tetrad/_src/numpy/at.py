@@ -36,8 +36,9 @@ from tetrad._src.numpy.index import (
     read,
     signature,
 )
-from tetrad._src.numpy.plan import Planner
+from tetrad._src.numpy.plan import LONG, Planner
 from tetrad._src.numpy.promote import broadcast, call, to
+from tetrad._src.ops import keys
 from tetrad._src.util import dtypes, frames
 
 Combine = Callable[[Any, Any], Any]
@@ -323,7 +324,8 @@ def _update(
             return _scattered(x, index, v, scatter, mode, promises, name)
 
         plan = (x.aval, aval_of(v), method, eager, key, tuple(options.items()))
-        return _updates.run(plan, compute, (x, v, *operands))
+        long = LONG if keys.may_hold(x.aval) else 2  # noted where they come from
+        return _updates.run(plan, compute, (x, v, *operands), long)
     except Exception as error:
         frames.trim_traceback(error)
         raise

@@ -46,9 +46,9 @@ class Plan:
 
     __slots__ = ("chain", "literals", "steps", "outs", "single", "whole")
 
-    def __init__(self, jaxpr: Jaxpr, single: bool) -> None:
+    def __init__(self, jaxpr: Jaxpr, single: bool, long: int) -> None:
         self.single = single
-        self.whole = ClosedCall(jaxpr) if len(jaxpr.eqns) >= LONG else None
+        self.whole = ClosedCall(jaxpr) if len(jaxpr.eqns) >= long else None
         self.chain = _chain(jaxpr)
         number: dict[Any, int] = {var: i for i, var in enumerate(jaxpr.ins)}
         atoms = [a for e in jaxpr.eqns for a in e.ins] + list(jaxpr.outs)
@@ -124,8 +124,17 @@ class Planner:
             UNPLANNED,
         )
 
-    def run(self, key: Any, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """`function(*args)`, by plan from the third time on. `args` are operands."""
+    def run(
+        self,
+        key: Any,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        long: int = LONG,
+    ) -> Any:
+        """`function(*args)`, by plan from the third time on. `args` are operands.
+
+        A plan of `long` operations, or more, is recorded as one call.
+        """
         plans = self.plans[config.mode]
         plan = plans.get(key)
         if type(plan) is Plan:
@@ -133,13 +142,15 @@ class Planner:
         if plan is None:
             plans[key] = SEEN
         elif plan is SEEN:
-            plans[key] = plan = make(function, args)
+            plans[key] = plan = make(function, args, long)
             if type(plan) is Plan:
                 return plan.run(args)
         return function(*args)
 
 
-def make(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+def make(
+    function: Callable[..., Any], args: Sequence[Any], long: int = LONG
+) -> Any:
     """The plan of `function` on operands like `args`, or NEVER."""
     single = True
 
@@ -153,7 +164,7 @@ def make(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     # A result that is a number, or an argument that is one, no plan makes an array.
     numbers = {v for v, a in zip(jaxpr.ins, args) if not isinstance(a, Value)}
     plain = any([type(a) is Literal or a in numbers for a in jaxpr.outs])
-    return NEVER if consts or plain else Plan(jaxpr, single)
+    return NEVER if consts or plain else Plan(jaxpr, single, long)
 
 
 def planned(

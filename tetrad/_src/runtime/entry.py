@@ -48,14 +48,15 @@ class Entry:
 
     Identity is the key: two nodes with the same entry do the same. `in_avals` are the
     operand types; `weight` counts equations, `load` estimates the bytes moved. `several`
-    says that the results are projections of a node that no user holds. `alone` is the
+    says that the results are projections of a node that no user holds. `updates` says
+    that the result is the first operand with some elements changed. `alone` is the
     program of this one operation on distinct arrays, once it was needed. `traced`: see
     `Origins`. `targets` are the devices that a call says it runs on, with their lines.
     """
 
     __slots__ = (
         "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
-        "several", "projections", "alone", "calls_host", "traced", "targets",
+        "several", "projections", "updates", "alone", "calls_host", "traced", "targets",
     )  # fmt: skip
     projected = False
 
@@ -71,6 +72,7 @@ class Entry:
         self.heavy = False
         self.several = op.multiple and len(self.avals) != 1
         self.projections = [_projection(i, a) for i, a in enumerate(self.avals)]
+        self.updates = _updates(op)
         self.alone: Any = None
         self.calls_host = False
         self.targets: dict[Any, Any] = {}
@@ -84,6 +86,17 @@ class Entry:
             if not getattr(op, "recorded", False):
                 much = self.weight > LIGHT_CALL_EQUATIONS
                 self.heavy |= much or self.load > LIGHT_CALL_BYTES
+
+
+def _updates(op: Op) -> bool:
+    """Whether an operation changes elements of its first operand."""
+    if getattr(op, "recorded", False):
+        (jaxpr,) = op.jaxprs()
+        last = jaxpr.eqns[-1]
+        number = last.op.updates
+        updated = number is not None and last.ins[number] is jaxpr.ins[0]
+        return updated and jaxpr.outs == last.outs
+    return op.updates == 0
 
 
 def _load(op: Op, in_avals: Sequence[Aval], avals: Sequence[Aval]) -> int:

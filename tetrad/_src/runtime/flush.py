@@ -197,12 +197,17 @@ def _run_alone(tape: Tape, x: Array) -> bool:
     if tape.nodes[0] is not x:
         return False
     entry = x.entry
-    if type(entry) is not Entry or entry.several or x.aval.nbytes > TAKE_OVER:
+    if type(entry) is not Entry or entry.several:
+        return False
+    large = x.aval.nbytes > TAKE_OVER
+    if large and not (entry.updates and counts.owns_first(x.args)):
         return False
     program = entry.alone
     if program is None or program.backend is None:
         program = entry.alone = execute.alone(entry, x)
     if program.backend is not x.placement.device.backend:
+        return False
+    if large and program.in_place is None:
         return False
     with lock:
         if _busy or len(tape.nodes) != 1 or x.buffer is not None:

@@ -141,19 +141,24 @@ class Recorder(Trace):
         What a call of these very jaxprs on arrays costs to look up is kept on it.
         """
         entry = op.__dict__.get("_entry")
-        if entry is None:
-            if BOUNDS in op.effects and (outs := self.told(op, args)) is not None:
-                return outs
-            return self.general(op, args)  # type: ignore[no-any-return]
         place: Any = None
+        mixed = False
         for arg in args:
             if type(arg) is not Array:
-                return self.general(op, args)  # type: ignore[no-any-return]
-            if arg.placement is not place:
+                mixed = True
+            elif arg.placement is not place:
                 if place is None:
                     place = arg.placement
                 else:
                     place = _together(place, arg.placement)
+                    if place is None:
+                        return self.general(op, args)  # type: ignore[no-any-return]
+        if mixed:
+            entry = _mixed_entry(op, args)
+        if entry is None:
+            if BOUNDS in op.effects and (outs := self.told(op, args)) is not None:
+                return outs
+            return self.general(op, args)  # type: ignore[no-any-return]
         arg = None
         if type(place) is not Placement and not _at_home(place):
             return self.general(op, args)  # type: ignore[no-any-return]
@@ -204,9 +209,22 @@ class Recorder(Trace):
             and all([type(a) is Array for a in args])
         ):
             op.__dict__["_entry"] = entry
+        elif op.kind is Kind.CALL and not entry.targets:
+            op.__dict__.setdefault("_mixed", {})[tuple(map(type, args))] = entry
         if not entry.several:
             return [call]
         return _project(call)
+
+
+def _mixed_entry(op: Op, args: Sequence[Any]) -> Entry | None:
+    """What is kept on a call for arrays and numbers of these types."""
+    known: dict[Any, Entry] | None = op.__dict__.get("_mixed")
+    if known is None:
+        return None
+    for x in args:
+        if type(x) is int and not INT_MIN <= x <= INT_MAX:
+            return None
+    return known.get(tuple(map(type, args)))
 
 
 # Kinds of numbers that may not fit 32 bits.
