@@ -17,7 +17,8 @@ from tetrad._src.util.memo import memo_on_first
 def inline(jaxpr: Jaxpr, body_of: Callable[[Eqn], Jaxpr | None]) -> Jaxpr:
     """Replaces each equation for which `body_of` gives a jaxpr by its equations.
 
-    These are in the scopes of the equation and in their own.
+    These are in the scopes of the equation and in their own; those without a line of
+    their own have that of the equation.
     """
     eqns: list[Eqn] = []
     env: dict[Var, Atom] = {}
@@ -34,7 +35,9 @@ def inline(jaxpr: Jaxpr, body_of: Callable[[Eqn], Jaxpr | None]) -> Jaxpr:
                 v if type(v) is Literal else renames.get(v, v)  # type: ignore[arg-type]
                 for v in eqn.ins
             ]
-            where = frames.within(caller, eqn.where) if named else eqn.where
+            where = eqn.where or caller
+            if named and eqn.where is not None:
+                where = frames.within(caller, eqn.where)
             inner = body_of(eqn)
             if inner is None:
                 outs = (

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from tetrad._src.control.call import ClosedCall
 from tetrad._src.core.bind import STATE, Value, aval_of
-from tetrad._src.core.jaxpr import Jaxpr, Literal, last_uses
+from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, last_uses
 from tetrad._src.core.stage import stage
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import trim_traceback, trims_itself
@@ -48,7 +48,7 @@ class Plan:
 
     def __init__(self, jaxpr: Jaxpr, single: bool, long: int) -> None:
         self.single = single
-        self.whole = ClosedCall(jaxpr) if len(jaxpr.eqns) >= long else None
+        self.whole = ClosedCall(_nowhere(jaxpr)) if len(jaxpr.eqns) >= long else None
         self.chain = _chain(jaxpr)
         number: dict[Any, int] = {var: i for i, var in enumerate(jaxpr.ins)}
         atoms = [a for e in jaxpr.eqns for a in e.ins] + list(jaxpr.outs)
@@ -95,6 +95,12 @@ class Plan:
         if self.single:
             return values[self.outs[0]]
         return [values[i] for i in self.outs]
+
+
+def _nowhere(jaxpr: Jaxpr) -> Jaxpr:
+    """`jaxpr` without lines: they are those of whoever calls it."""
+    eqns = [Eqn(eqn.op, eqn.ins, eqn.outs) for eqn in jaxpr.eqns]
+    return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)
 
 
 def _chain(jaxpr: Jaxpr) -> list[Any] | None:

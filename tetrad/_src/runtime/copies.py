@@ -174,7 +174,8 @@ def _error(
     if copy.output is None:  # whoever holds it
         others = 0
     names = names_of_holders(x) if x is not None and others else []
-    called = nodes[0].entry.op if nodes[0].entry.op.kind is Kind.CALL else None
+    op = nodes[0].entry.op
+    called = op if op.kind is Kind.CALL and not getattr(op, "recorded", False) else None
     if names:
         why = f"it is still held by {', '.join(names)}"
         hint = _let_go(names, called)
