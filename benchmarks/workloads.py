@@ -81,6 +81,22 @@ def update_elements(jax, jnp, np):
     return run
 
 
+@workload("dispatch", 10)
+def update_an_element_of_40_mb(jax, jnp, np):
+    arrays = [jnp.zeros(10_000_000)]
+    arrays[0].block_until_ready()
+
+    def run():
+        for i in range(10):
+            x = arrays.pop()
+            x = x.at[i].set(i)
+            x.block_until_ready()
+            arrays.append(x)
+            del x
+
+    return run
+
+
 @workload("dispatch", 1000)
 def call_jitted(jax, jnp, np):
     f = jax.jit(lambda a, b: jnp.sin(a) * b + 1)

@@ -15,6 +15,7 @@ from tetrad._src.core.jaxpr import Atom, Eqn, Jaxpr, Var
 from tetrad._src.core.op import Kind
 from tetrad._src.passes.donation import marked
 from tetrad._src.passes.plan import UpdateCopy
+from tetrad._src.passes.simplify import opened
 
 
 def donations(jaxpr: Jaxpr, by_value: Sequence[bool]) -> dict[int, int]:
@@ -22,9 +23,10 @@ def donations(jaxpr: Jaxpr, by_value: Sequence[bool]) -> dict[int, int]:
     places: dict[Atom, int] = {
         var: i for i, (var, scalar) in enumerate(zip(jaxpr.ins, by_value)) if not scalar
     }
-    makers: dict[Atom, Eqn] = {var: eqn for eqn in jaxpr.eqns for var in eqn.outs}
+    plain = opened(jaxpr)
+    makers: dict[Atom, Eqn] = {var: eqn for eqn in plain.eqns for var in eqn.outs}
     pairs: dict[int, int] = {}
-    for j, atom in enumerate(jaxpr.outs):
+    for j, atom in enumerate(plain.outs):
         source = places.get(_updated(atom, makers))
         if source is not None and atom not in places and source not in pairs.values():
             pairs[j] = source
@@ -53,10 +55,11 @@ def update_copies(jaxpr: Jaxpr, donated: dict[int, int]) -> tuple[UpdateCopy, ..
 
     What the plugin copies inside of a program is not known.
     """
-    makers: dict[Atom, Eqn] = {var: eqn for eqn in jaxpr.eqns for var in eqn.outs}
+    plain = opened(jaxpr)
+    makers: dict[Atom, Eqn] = {var: eqn for eqn in plain.eqns for var in eqn.outs}
     copies = []
     for output, source in donated.items():
-        eqn = makers.get(jaxpr.outs[output])
+        eqn = makers.get(plain.outs[output])
         if eqn is not None and eqn.op.kind is Kind.UPDATE:
             size = jaxpr.in_avals[source].nbytes
             copies.append(UpdateCopy(output, source, size, 1, eqn.where))

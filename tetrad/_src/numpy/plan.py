@@ -154,9 +154,7 @@ class Planner:
         return function(*args)
 
 
-def make(
-    function: Callable[..., Any], args: Sequence[Any], long: int = LONG
-) -> Any:
+def make(function: Callable[..., Any], args: Sequence[Any], long: int = LONG) -> Any:
     """The plan of `function` on operands like `args`, or NEVER."""
     single = True
 

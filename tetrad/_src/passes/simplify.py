@@ -27,7 +27,7 @@ _improve: Cache = Cache("rewritable operations", limit=8192)
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr that is fused."""
-    jaxpr = inline(jaxpr, _body)
+    jaxpr = opened(jaxpr)
     for _ in range(ROUNDS):
         for eqn in jaxpr.eqns:
             if _improvable(eqn):
@@ -43,6 +43,11 @@ def simplify(jaxpr: Jaxpr) -> Jaxpr:
     if _partly_used(jaxpr):
         jaxpr, _ = dce(jaxpr, (True,) * len(jaxpr.outs))
     return jaxpr
+
+
+def opened(jaxpr: Jaxpr) -> Jaxpr:
+    """`jaxpr` with the bodies of calls in place of the calls."""
+    return inline(jaxpr, _body)
 
 
 def _body(eqn: Eqn) -> Jaxpr | None:

@@ -209,7 +209,7 @@ class Recorder(Trace):
             and all([type(a) is Array for a in args])
         ):
             op.__dict__["_entry"] = entry
-        elif op.kind is Kind.CALL and not entry.targets:
+        elif op.kind is Kind.CALL and not entry.targets and BOUNDS not in op.effects:
             op.__dict__.setdefault("_mixed", {})[tuple(map(type, args))] = entry
         if not entry.several:
             return [call]
@@ -561,8 +561,10 @@ def _tell_if_shared(op: Any, given: Sequence[Array], donated: Sequence[bool]) ->
     for x, count in zip(once, shared):
         if count <= counts.BUFFER or type(x.buffer) is Deleted:
             continue
+        holders = ", ".join(names_of_sharers(x))
+        if not holders:  # a report that looks on
+            continue
         memo[SHARED] = True
-        holders = ", ".join(names_of_sharers(x)) or "another array or a view"
         frames.warn(
             f"a donated buffer was not usable: the memory of the {x.aval.long_name()}"
             f" array made at {format_where(x.where)}, which is donated to"
