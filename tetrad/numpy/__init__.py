@@ -60,7 +60,9 @@ from tetrad._src.numpy.create import diagonal as diagonal
 from tetrad._src.numpy.create import empty as empty
 from tetrad._src.numpy.create import empty_like as empty_like
 from tetrad._src.numpy.create import eye as eye
-from tetrad._src.numpy.create import fromfunction as fromfunction
+from tetrad._src.numpy.functional import fromfunction as fromfunction
+from tetrad._src.numpy.functional import frompyfunc as frompyfunc
+from tetrad._src.lib.bessel import i0 as i0
 from tetrad._src.numpy.create import full as full
 from tetrad._src.numpy.create import full_like as full_like
 from tetrad._src.numpy.create import geomspace as geomspace
@@ -258,7 +260,7 @@ from tetrad._src.numpy.nan import nansum as nansum
 from tetrad._src.numpy.nan import nanvar as nanvar
 from tetrad._src.numpy.order import argpartition as argpartition
 from tetrad._src.numpy.order import argsort as argsort
-from tetrad._src.numpy.order import intersect1d as intersect1d
+from tetrad._src.numpy.sets import intersect1d as intersect1d
 from tetrad._src.numpy.order import lexsort as lexsort
 from tetrad._src.numpy.order import median as median
 from tetrad._src.numpy.order import nanmedian as nanmedian
@@ -267,11 +269,11 @@ from tetrad._src.numpy.order import nanquantile as nanquantile
 from tetrad._src.numpy.order import partition as partition
 from tetrad._src.numpy.order import percentile as percentile
 from tetrad._src.numpy.order import quantile as quantile
-from tetrad._src.numpy.order import setdiff1d as setdiff1d
-from tetrad._src.numpy.order import setxor1d as setxor1d
+from tetrad._src.numpy.sets import setdiff1d as setdiff1d
+from tetrad._src.numpy.sets import setxor1d as setxor1d
 from tetrad._src.numpy.order import sort as sort
 from tetrad._src.numpy.order import sort_complex as sort_complex
-from tetrad._src.numpy.order import union1d as union1d
+from tetrad._src.numpy.sets import union1d as union1d
 from tetrad._src.numpy.order import unique as unique
 from tetrad._src.numpy.order import unique_all as unique_all
 from tetrad._src.numpy.order import unique_counts as unique_counts
@@ -282,6 +284,7 @@ from tetrad._src.numpy.polynomial import poly as poly
 from tetrad._src.numpy.polynomial import polyadd as polyadd
 from tetrad._src.numpy.polynomial import polyder as polyder
 from tetrad._src.numpy.polynomial import polydiv as polydiv
+from tetrad._src.numpy.polynomial import polyfit as polyfit
 from tetrad._src.numpy.polynomial import polyint as polyint
 from tetrad._src.numpy.polynomial import polymul as polymul
 from tetrad._src.numpy.polynomial import polysub as polysub

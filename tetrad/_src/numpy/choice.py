@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.bind import Tracer, Value, aval_of
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.at import AtIndex
 from tetrad._src.numpy.axes import axis_argument, listed
@@ -136,7 +136,8 @@ def piecewise(
     name = "jnp.piecewise"
     v = value(x, name, "x")
     if isinstance(condlist, (Value, np.ndarray)):
-        condlist = [condlist] if condlist.ndim == v.ndim else [*condlist]  # type: ignore[misc]
+        alone = condlist.ndim == v.ndim and condlist.shape == v.shape
+        condlist = [condlist] if alone else [*condlist]  # type: ignore[misc]
     masks = listed(condlist, name, "condlist")
     functions = listed(funclist, name, "funclist")
     if len(functions) == len(masks) + 1:
@@ -524,4 +525,18 @@ def extract(
     flat = lax.reshape(mask, (mask.size,))
     x = value(arr, "jnp.extract", "arr")
     x = lax.reshape(x, (x.size,))
+    flat = _fitting(flat, x)
     return compress(flat, x, size=size, fill_value=fill_value)
+
+
+def _fitting(mask: Any, x: Any) -> Any:
+    """A mask without what stands beyond `x`, where nothing may be true."""
+    beyond = mask[x.size :]
+    if not beyond.size:
+        return mask
+    if not isinstance(mask, Tracer) and np.asarray(beyond).any():
+        raise ValueError(
+            f"jnp.extract: the condition has {mask.size} elements, and one is true beyond"
+            f" the {x.size} of arr"
+        )
+    return mask[: x.size]

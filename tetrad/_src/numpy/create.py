@@ -16,7 +16,12 @@ from tetrad._src.numpy.convert import operand, there, value
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype, int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.plan import planned
-from tetrad._src.numpy.promote import broadcast, promote_inexact, to
+from tetrad._src.numpy.promote import (
+    broadcast,
+    broadcast_shapes,
+    promote_inexact,
+    to,
+)
 from tetrad._src.util import dtypes, errors
 from tetrad._src.util.config import config
 from tetrad._src.util.memo import Cache
@@ -407,17 +412,24 @@ def _between(
     shape: tuple[int, ...],
     dtype: Any,
 ) -> Any:
-    """low · (1 - i / spaces) + high · i / spaces; the end, if wanted, is `high` itself."""
+    """(low · (spaces - i) + high · i) / spaces; the end, if wanted, is `high` itself.
+
+    Where that overflows, low · (1 - i / spaces) + high · i / spaces, which rounds once more.
+    """
     inner = count - 1 if endpoint else count
     full_shape = (inner, *shape)
     axes = tuple(range(1, len(full_shape)))
-    ratio = lax.iota(dtype, inner)
-    ratio = lax.div(ratio, number(ratio, spaces))
-    ratio = lax.broadcast_in_dim(ratio, full_shape, (0,))
-    rest = lax.sub(number(ratio, 1), ratio)
+    place = lax.broadcast_in_dim(lax.iota(dtype, inner), full_shape, (0,))
+    whole = number(place, spaces)
     wide_low = lax.broadcast_in_dim(low, full_shape, axes)
     wide_high = lax.broadcast_in_dim(high, full_shape, axes)
+    ratio = lax.div(place, whole)
+    rest = lax.sub(number(ratio, 1), ratio)
     out = lax.add(lax.mul(wide_low, rest), lax.mul(wide_high, ratio))
+    if dtypes.kind(dtype) == "f":
+        low_part = lax.mul(wide_low, lax.sub(whole, place))
+        exact = lax.div(lax.add(low_part, lax.mul(wide_high, place)), whole)
+        out = lax.select(lax.is_finite(exact), exact, out)
     if not endpoint:
         return out
     end = lax.broadcast_in_dim(high, (1, *shape), axes)
@@ -446,15 +458,27 @@ def logspace(
     >>> jnp.logspace(0, 2, 3)
     Array([  1.,  10., 100.], dtype=float32)
     """
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
-    powers = lax.pow(
-        number(exponents, base) if not isinstance(base, Value) else base, exponents
-    )
-    return (
-        powers
-        if dtype is None
-        else lax.convert_element_type(powers, dtype_argument(dtype, "jnp.logspace"))
-    )
+    name = "jnp.logspace"
+    if isinstance(base, (Value, np.ndarray)) and aval_of(base).ndim:
+        bases: Any = value(base, name, "base")
+        ends = [value(v, name) for v in (start, stop)]
+        shape = broadcast_shapes(bases.shape, *[v.shape for v in ends])
+        start, stop = [broadcast(v, shape) for v in ends]
+        exponents = linspace(start, stop, num, endpoint, axis=axis)
+        bases = broadcast(lax.convert_element_type(bases, exponents.dtype), shape)
+        along = axis_argument(axis, exponents.ndim, name)
+        bases = lax.expand_dims(bases, (along,))
+        base = broadcast(bases, exponents.shape)
+    else:
+        exponents = linspace(start, stop, num, endpoint, axis=axis)
+        if isinstance(base, Value):
+            base = lax.convert_element_type(base, exponents.dtype)
+        else:
+            base = number(exponents, base)
+    powers = lax.pow(base, exponents)
+    if dtype is None:
+        return powers
+    return lax.convert_element_type(powers, dtype_argument(dtype, name))
 
 
 def geomspace(
@@ -732,22 +756,6 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
         return lax.full((0,), found.type(0))
     grids = [lax.broadcasted_iota(found, (1, *shape), i + 1) for i in range(len(shape))]
     return lax.concatenate(grids, 0)
-
-
-def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
-) -> Any:
-    """`function` of the index arrays of a grid of `shape`.
-
-    >>> import tetrad.numpy as jnp
-    >>> jnp.fromfunction(lambda i, j: i + j, (2, 2))
-    Array([[0., 1.],
-           [1., 2.]], dtype=float32)
-    """
-    extents = shape_argument(shape, "jnp.fromfunction")
-    found = dtype_argument(dtype, "jnp.fromfunction")
-    grids = [lax.broadcasted_iota(found, extents, i) for i in range(len(extents))]
-    return function(*grids, **kwargs)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad._src.core.bind import Value
 from tetrad._src.core.op import Axis
-from tetrad._src.numpy import cumulative, elementwise, lax, logic, reduce
-from tetrad._src.numpy.axes import axes_argument, axis_argument
+from tetrad._src.numpy import (
+    cumulative,
+    elementwise,
+    folding,
+    lax,
+    logic,
+    reduce,
+)
+from tetrad._src.numpy.axes import axes_argument, axis_argument, shape_argument
 from tetrad._src.numpy.convert import value
+from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.promote import broadcast, broadcast_shapes
 from tetrad._src.transforms.vmap import move_mapped, vmap_flat
 from tetrad._src.util import tree
 
@@ -101,3 +111,153 @@ elementwise.maximum.folds = (reduce.max, _running_extreme(lax.cummax), "max")
 elementwise.minimum.folds = (reduce.min, _running_extreme(lax.cummin), "min")
 logic.logical_and.folds = (_truth(reduce.all), None, "")
 logic.logical_or.folds = (_truth(reduce.any), None, "")
+
+
+class PyUfunc:
+    """A function of scalars, applied to arrays element by element: see `frompyfunc`."""
+
+    def __init__(
+        self, function: Callable[..., Any], nin: int, nout: int, identity: Any
+    ) -> None:
+        self.__name__ = self.name = getattr(function, "__name__", "function")
+        self.function = function
+        self.nin = nin
+        self.nout = nout
+        self.nargs = nin + nout
+        self.identity = identity
+
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        if out is not None or where is not None:
+            raise NotImplementedError(
+                f"{self.name}: out and where are not available; write jnp.where(condition,"
+                " f(x), x)"
+            )
+        if len(args) != self.nin:
+            raise TypeError(f"{self.name} takes {self.nin} arguments, got {len(args)}")
+        xs = [value(x, self.name, f"argument {i}") for i, x in enumerate(args)]
+        shape = broadcast_shapes(*[x.shape for x in xs])
+        flat = [lax.reshape(broadcast(x, shape), (_size(shape),)) for x in xs]
+
+        def scalars(*lanes: Any) -> list[Any]:
+            result = self.function(*lanes)
+            outs = list(result) if self.nout > 1 else [result]
+            return [value(out, self.name) for out in outs]
+
+        if not shape:
+            outs = scalars(*xs)
+        else:
+            lanes = Axis(_size(shape), None)
+            found, mapped = vmap_flat(scalars, lanes, flat, [0] * len(flat))
+            outs = [move_mapped(lanes, o, at, 0) for o, at in zip(found, mapped)]
+            outs = [lax.reshape(out, shape) for out in outs]
+        return outs[0] if self.nout == 1 else tuple(outs)
+
+    def _of_two(self, method: str) -> str:
+        if (self.nin, self.nout) != (2, 1):
+            raise ValueError(
+                f"{self.name}.{method} is for functions of two arguments with one result"
+            )
+        return f"{self.name}.{method}"
+
+    def reduce(
+        self,
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """The elements along `axis` (None: all) folded by this function."""
+        name = self._of_two("reduce")
+        return folding.reduced(
+            self, name, a, axis, dtype, keepdims, initial, where, self.identity
+        )
+
+    def accumulate(
+        self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """The running folds of the elements along `axis`."""
+        return folding.accumulated(self, self._of_two("accumulate"), a, axis, dtype)
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """Folds of slices along `axis`: from each index to the next, the last to the end."""
+        name = self._of_two("reduceat")
+        return folding.reduced_at(self, name, a, indices, axis, dtype)
+
+    def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
+        """`a` with this function applied at `indices`; write inplace=False."""
+        if inplace:
+            raise NotImplementedError(
+                f"{self.name}.at: arrays never change; write inplace=False"
+            )
+        return folding.applied_at(self, f"{self.name}.at", a, indices, b)
+
+    def outer(self, a: Any, b: Any, /) -> Any:
+        """The function of every element of `a` with every element of `b`."""
+        self._of_two("outer")
+        x, y = value(a, self.name), value(b, self.name)
+        wide = lax.reshape(x, (*x.shape, *[1] * y.ndim))
+        return self(wide, y)
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.name}'>"
+
+
+def _size(shape: Sequence[int]) -> int:
+    return math.prod(shape)
+
+
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+) -> PyUfunc:
+    """A universal function from a function of scalars, with `reduce` and its like.
+
+    Args:
+      func: a function of `nin` scalars that gives `nout` of them.
+      nin, nout: how many.
+      identity: what the function leaves others as they are with, for `reduce`.
+
+    >>> import tetrad.numpy as jnp
+    >>> add = jnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)
+    >>> add(jnp.array([1, 2]), 10)
+    Array([11, 12], dtype=int32)
+    >>> add.reduce(jnp.arange(5))
+    Array(10, dtype=int32)
+    """
+    return PyUfunc(func, nin, nout, identity)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """`function` of the indices of each element of a grid of `shape`.
+
+    It is called once, under `vmap`, with scalars.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.fromfunction(lambda i, j: i + j, (2, 2))
+    Array([[0., 1.],
+           [1., 2.]], dtype=float32)
+    """
+    extents = shape_argument(shape, "jnp.fromfunction")
+    found = dtype_argument(dtype, "jnp.fromfunction")
+    places = [lax.iota(found, extent) for extent in extents]
+    treedef: Any = None
+
+    def along(axis: int, scalars: tuple[Any, ...]) -> list[Any]:
+        nonlocal treedef
+        if axis == len(extents):
+            outs, treedef = tree.flatten(function(*scalars, **kwargs))
+            return outs
+        lanes = Axis(extents[axis], None)
+        outs, mapped = vmap_flat(
+            lambda x: along(axis + 1, (*scalars, x)), lanes, [places[axis]], [0]
+        )
+        return [move_mapped(lanes, o, at, 0) for o, at in zip(outs, mapped)]
+
+    results = along(0, ())
+    return treedef.unflatten(results)

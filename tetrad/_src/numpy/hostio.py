@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tetrad._src.core.bind import Value
@@ -36,7 +37,11 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     Array([0, 1], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
-    return asarray(found) if isinstance(found, np.ndarray) else found
+    if not isinstance(found, np.ndarray):
+        return found
+    if found.dtype == np.dtype("V2"):  # what NumPy knows of bfloat16
+        found = found.view(ml_dtypes.bfloat16)
+    return asarray(found)
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Value:

@@ -597,7 +597,10 @@ def __array_namespace__(x: Any, /, *, api_version: str | None = None) -> Any:
 
 @method
 def view(x: Any, dtype: Any = None, type: None = None) -> Any:
-    """The same bytes read as another dtype of equal width."""
+    """The same bytes read as another dtype.
+
+    A narrower one makes the last axis longer, a wider one shorter.
+    """
     if dtype is None:
         return x
     found = dtype_argument(dtype, "x.view")
@@ -605,4 +608,22 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
         x = lax.convert_element_type(x, np.uint8)
     if dtypes.kind(found) == "b":
         return lax.ne(lax.bitcast_convert_type(x, np.uint8), np.uint8(0))
-    return lax.bitcast_convert_type(x, found)
+    old, new = x.dtype.itemsize, found.itemsize
+    if old == new:
+        return lax.bitcast_convert_type(x, found)
+    if not x.ndim:
+        raise ValueError(
+            f"x.view: a number of {x.dtype.name} has no axis for elements of {found.name};"
+            " they differ in width"
+        )
+    n = x.shape[-1]
+    if new < old:
+        parts = lax.bitcast_convert_type(x, found)
+        return lax.reshape(parts, (*x.shape[:-1], n * (old // new)))
+    if n % (new // old):
+        raise ValueError(
+            f"x.view: the last axis of {x.aval.long_name()} must be a multiple of"
+            f" {new // old} for {found.name}"
+        )
+    pairs = lax.reshape(x, (*x.shape[:-1], n // (new // old), new // old))
+    return lax.bitcast_convert_type(pairs, found)

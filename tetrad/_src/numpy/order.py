@@ -21,7 +21,7 @@ from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.plan import planned
-from tetrad._src.numpy.promote import call, inexact, promote_dtypes, promote_floats, to
+from tetrad._src.numpy.promote import call, inexact, promote_floats, to
 from tetrad._src.numpy.search import true_places
 from tetrad._src.util import dtypes, errors
 
@@ -629,98 +629,3 @@ def unique_values(
     Array([1, 3], dtype=int32)
     """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
-
-
-# -------------------------------------------------------------------------------------- sets
-
-
-def _on_host(name: str, *arrays: Any) -> list[np.ndarray]:
-    xs = [value(v, name) for v in promote_dtypes(name, *arrays)]
-    return [_known(x, name).reshape(-1) for x in xs]
-
-
-def _no_size(size: Any, name: str) -> None:
-    if size is not None:
-        raise NotImplementedError(
-            f"{name}: size is not available; compute it outside of transformations"
-        )
-
-
-def union1d(
-    ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None
-) -> Value:
-    """The distinct elements of both arrays, in rising order.
-
-    >>> import tetrad.numpy as jnp
-    >>> jnp.union1d(jnp.array([1, 2]), jnp.array([2, 3]))
-    Array([1, 2, 3], dtype=int32)
-    """
-    x, y = [value(v, "jnp.union1d") for v in promote_dtypes("jnp.union1d", ar1, ar2)]
-    both = lax.concatenate([lax.reshape(v, (v.size,)) for v in (x, y)], 0)
-    return unique(both, size=size, fill_value=fill_value)
-
-
-def intersect1d(
-    ar1: Any,
-    ar2: Any,
-    assume_unique: bool = False,
-    return_indices: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: Any = None,
-) -> Any:
-    """The distinct elements that are in both arrays, in rising order.
-
-    With `return_indices`, also the first index of each in both.
-
-    >>> import tetrad.numpy as jnp
-    >>> jnp.intersect1d(jnp.array([1, 2]), jnp.array([2, 3]))
-    Array([2], dtype=int32)
-    """
-    name = "jnp.intersect1d"
-    _no_size(size, name)
-    x, y = _on_host(name, ar1, ar2)
-    found: Any = np.intersect1d(x, y, assume_unique, return_indices)  # type: ignore[call-overload]
-    if not return_indices:
-        return convert.device_array(found, False)
-    values, first, second = found
-    places = [part.astype(int_dtype()) for part in (first, second)]
-    return tuple([convert.device_array(part, False) for part in (values, *places)])
-
-
-def setdiff1d(
-    ar1: Any,
-    ar2: Any,
-    assume_unique: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: Any = None,
-) -> Value:
-    """The distinct elements of `ar1` that are not in `ar2`, in rising order.
-
-    >>> import tetrad.numpy as jnp
-    >>> jnp.setdiff1d(jnp.array([1, 2]), jnp.array([2, 3]))
-    Array([1], dtype=int32)
-    """
-    _no_size(size, "jnp.setdiff1d")
-    x, y = _on_host("jnp.setdiff1d", ar1, ar2)
-    return convert.device_array(np.setdiff1d(x, y, assume_unique), False)
-
-
-def setxor1d(
-    ar1: Any,
-    ar2: Any,
-    assume_unique: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: Any = None,
-) -> Value:
-    """The distinct elements that are in one of the arrays, in rising order.
-
-    >>> import tetrad.numpy as jnp
-    >>> jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3]))
-    Array([1, 3], dtype=int32)
-    """
-    _no_size(size, "jnp.setxor1d")
-    x, y = _on_host("jnp.setxor1d", ar1, ar2)
-    return convert.device_array(np.setxor1d(x, y, assume_unique), False)

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import Tracer, Value
-from tetrad._src.numpy import convert, lax
+from tetrad._src.numpy import contract, convert, lax, reduce
 from tetrad._src.numpy.axes import static_int
 from tetrad._src.numpy.convert import describe, operand, value
-from tetrad._src.numpy.create import spread
+from tetrad._src.numpy.create import spread, vander
+from tetrad._src.numpy.decompositions import eigvals
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import promote_dtypes, promote_floats
 from tetrad._src.numpy.signal import convolved
-from tetrad._src.util import errors
+from tetrad._src.numpy.systems import inv, lstsq
+from tetrad._src.util import dtypes, errors
 
 
 def _coefficients(name: str, *ps: Any) -> list[Value]:
@@ -50,10 +52,21 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Value:
     return total
 
 
-def _aligned(a: Value, b: Value) -> tuple[Any, Any]:
-    """Both with as many coefficients, zeros in front."""
+def _aligned(name: str, *ps: Any) -> tuple[Any, Any]:
+    """Both with as many coefficients, zeros in front; further axes must agree."""
+    arrays = [convert.array(p) if isinstance(p, (list, tuple)) else p for p in ps]
+    xs = [value(p, name) for p in promote_dtypes(name, *arrays)]
+    a, b = [x if x.ndim else lax.reshape(x, (1,)) for x in xs]
+    if a.shape[1:] != b.shape[1:]:
+        raise ValueError(
+            f"{name}: the axes of several polynomials must agree, got {describe(a)} and"
+            f" {describe(b)}"
+        )
     n = max(a.shape[0], b.shape[0])
-    first, second = [lax.pad(x, number(x, 0), [(n - x.shape[0], 0, 0)]) for x in (a, b)]
+    rest = [(0, 0, 0)] * (a.ndim - 1)
+    first, second = [
+        lax.pad(x, number(x, 0), [(n - x.shape[0], 0, 0), *rest]) for x in (a, b)
+    ]
     return first, second
 
 
@@ -64,7 +77,7 @@ def polyadd(a1: Any, a2: Any) -> Value:
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([5]))
     Array([1, 7], dtype=int32)
     """
-    return lax.add(*_aligned(*_coefficients("jnp.polyadd", a1, a2)))
+    return lax.add(*_aligned("jnp.polyadd", a1, a2))
 
 
 def polysub(a1: Any, a2: Any) -> Value:
@@ -74,7 +87,7 @@ def polysub(a1: Any, a2: Any) -> Value:
     >>> jnp.polysub(jnp.array([1, 2]), jnp.array([5]))
     Array([ 1, -3], dtype=int32)
     """
-    return lax.sub(*_aligned(*_coefficients("jnp.polysub", a1, a2)))
+    return lax.sub(*_aligned("jnp.polysub", a1, a2))
 
 
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Value:
@@ -180,11 +193,22 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Value:
 def poly(seq_of_zeros: Any) -> Value:
     """The coefficients of the polynomial with leading coefficient 1 and given roots.
 
+    Of a square matrix, those of its characteristic polynomial.
+
     >>> import tetrad.numpy as jnp
     >>> jnp.poly(jnp.array([1., -1.]))
     Array([ 1.,  0., -1.], dtype=float32)
     """
     name = "jnp.poly"
+    if isinstance(seq_of_zeros, (list, tuple)):
+        seq_of_zeros = convert.array(seq_of_zeros)
+    given = value(seq_of_zeros, name, "seq_of_zeros")
+    if given.ndim == 2 and given.shape[0] == given.shape[1]:
+        matrix = value(promote_floats(name, given)[0], name)
+        wide = lax.convert_element_type(matrix, np.float32) if (
+            matrix.dtype.itemsize < 4
+        ) else matrix  # fmt: skip
+        seq_of_zeros = eigvals(wide)
     (roots,) = _coefficients(name, seq_of_zeros)
     roots = value(promote_floats(name, roots)[0], name)
     c = lax.full((1,), roots.dtype.type(1))
@@ -199,23 +223,119 @@ def poly(seq_of_zeros: Any) -> Value:
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Value:
-    """The complex roots of a polynomial; its coefficients must be known.
+    """The complex roots of a polynomial.
+
+    Leading zeros lower the degree, and trailing ones are roots, so the coefficients must
+    be known; with strip_zeros=False they may be traced, and leading zeros give NaN.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.roots(jnp.array([1., -3., 2.])).real
     Array([2., 1.], dtype=float32)
     """
-    (c,) = _coefficients("jnp.roots", p)
+    name = "jnp.roots"
+    (c,) = _coefficients(name, p)
+    if not strip_zeros:
+        return _roots_of_all(value(promote_floats(name, c)[0], name))
     if isinstance(c, Tracer):
-        raise NotImplementedError(
-            "jnp.roots works outside of transformations only: compute it on known values"
+        raise errors.ConcretizationTypeError(
+            f"{name}: how many zeros lead is not known of a traced {describe(c)}; write"
+            " strip_zeros=False, or compute it outside of transformations"
         )
     host = np.roots(
         np.asarray(c).astype(np.complex128 if c.aval.kind == "c" else float)
     )
+    narrow = c.dtype.itemsize < 8 or c.aval.kind == "c" and c.dtype == np.complex64
     return convert.asarray(
-        host.astype(np.complex128),
-        np.complex64
-        if c.dtype.itemsize < 8 or c.aval.kind == "c" and c.dtype == np.complex64
-        else complex,
+        host.astype(np.complex128), np.complex64 if narrow else complex
     )
+
+
+def _roots_of_all(c: Any) -> Any:
+    """The eigenvalues of the companion matrix."""
+    c = lax.convert_element_type(c, np.float32) if c.dtype.itemsize < 4 else c
+    n = c.shape[0] - 1
+    if n < 1:
+        return lax.full((0,), np.complex64(0))
+    row = lax.reshape(lax.neg(c[1:] / c[0]), (1, n))
+    below = convert.asarray(np.eye(n - 1, n, dtype=c.dtype))
+    found = eigvals(lax.concatenate([row, below], 0) if n > 1 else row)
+    leading = lax.eq(c[0], number(c, 0))
+    broken = lax.full(found.shape, found.dtype.type(complex(np.nan, np.nan)))
+    return lax.select(lax.broadcast_in_dim(leading, found.shape, ()), broken, found)
+
+
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: Any = None,
+    cov: Any = False,
+) -> Any:
+    """The coefficients of the polynomial of degree `deg` with the least squared error.
+
+    It minimises Σᵢ (wᵢ·(p(xᵢ) − yᵢ))².
+
+    Args:
+      x: the places, of shape (n,).
+      y: the values, of shape (n,) or (n, k) for k polynomials.
+      deg: the degree.
+      rcond: singular values below rcond·(the largest) count as 0; n·ε if left out.
+      full: whether to give (p, residuals, rank, singular values, rcond).
+      w: weights, of shape (n,).
+      cov: whether to give (p, covariance of p); "unscaled" takes the weights for true.
+
+    Raises TypeError or ValueError if shapes do not fit.
+
+    >>> import tetrad.numpy as jnp
+    >>> jnp.polyfit(jnp.array([0., 1., 2.]), jnp.array([1., 3., 5.]), 1).round(3).tolist()
+    [2.0, 1.0]
+    """
+    name = "jnp.polyfit"
+    degree = static_int(deg, name, "deg")
+    if degree < 0:
+        raise ValueError(f"{name}: expected deg >= 0, got {degree}")
+    xs = [value(v, name) for v in promote_floats(name, value(x, name), value(y, name))]
+    at, values = xs
+    if at.ndim != 1 or not at.size:
+        raise TypeError(
+            f"{name}: x must be a vector that is not empty, got {describe(at)}"
+        )
+    if values.ndim not in (1, 2) or values.shape[0] != at.shape[0]:
+        raise TypeError(
+            f"{name}: y must be a vector or a matrix with as many rows as x has elements,"
+            f" got {describe(values)} for x {describe(at)}"
+        )
+    n, order = at.shape[0], degree + 1
+    left: Any = vander(at, order)
+    right: Any = values
+    if w is not None:
+        weights: Any = lax.convert_element_type(value(w, name, "w"), at.dtype)
+        if weights.shape != at.shape:
+            raise TypeError(
+                f"{name}: w must have the shape of x, got {describe(weights)}"
+            )
+        left = left * weights[:, None]
+        right = right * (weights[:, None] if right.ndim == 2 else weights)
+    scale: Any = lax.sqrt(reduce.sum(left * left, 0))
+    left = left / scale[None, :]
+    limit = n * dtypes.finfo(at.dtype).eps if rcond is None else rcond
+    c, residuals, rank, s = lstsq(left, right, limit)
+    c = c / (scale[:, None] if right.ndim == 2 else scale)  # type: ignore[operator]
+    if full:
+        return c, residuals, rank, s, convert.asarray(limit)
+    if not cov:
+        return c
+    base: Any = inv(contract.matmul(left.T, left)) / (scale[:, None] * scale[None, :])
+    factor: Any = 1
+    if cov != "unscaled":
+        if n <= order:
+            raise ValueError(
+                f"{name}: the number of data points, {n}, must exceed {order}, the number of"
+                " coefficients, to scale the covariance"
+            )
+        factor = residuals / (n - order)  # type: ignore[operator]
+    if right.ndim == 1:
+        return c, base * factor
+    return c, base[:, :, None] * factor

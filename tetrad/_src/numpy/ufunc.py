@@ -17,7 +17,7 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.op import Op
 from tetrad._src.core.stage import where
-from tetrad._src.numpy import lax
+from tetrad._src.numpy import folding, lax
 from tetrad._src.numpy.convert import array_like, operand, operands, value
 from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import (
@@ -303,13 +303,9 @@ class Binary(Function):
 
     folds: tuple[Any, Any, str] | None = None
 
-    def _fold(self, which: int, method: str) -> Any:
-        found = None if self.folds is None else self.folds[which]
-        if found is None:
-            raise NotImplementedError(
-                f"{self.name}.{method} is not available; use a loop, or jax.lax.reduce"
-            )
-        return found
+    def _fold(self, which: int) -> Any:
+        """The fold that is an operation, or None."""
+        return None if self.folds is None else self.folds[which]
 
     def reduce(
         self,
@@ -322,7 +318,12 @@ class Binary(Function):
         where: Any = None,
     ) -> Any:
         """The elements along `axis` (None: all) folded by this function."""
-        fold = self._fold(0, "reduce")
+        fold = self._fold(0)
+        if fold is None:
+            return folding.reduced(
+                self, f"{self.name}.reduce", a, axis, dtype, keepdims, initial, where,
+                self.identity,
+            )  # fmt: skip
         options: dict[str, Any] = {"keepdims": keepdims}
         for key, given in (("dtype", dtype), ("initial", initial), ("where", where)):
             if given is not None:
@@ -333,7 +334,18 @@ class Binary(Function):
         self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Any:
         """The running folds of the elements along `axis`."""
-        return self._fold(1, "accumulate")(a, axis, dtype, out)
+        fold = self._fold(1)
+        if fold is None:
+            name = f"{self.name}.accumulate"
+            return folding.accumulated(self, name, a, axis, dtype)
+        return fold(a, axis, dtype, out)
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """Folds of slices along `axis`: from each index to the next, the last to the end."""
+        name = f"{self.name}.reduceat"
+        return folding.reduced_at(self, name, a, indices, axis, dtype)
 
     def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
         """`a` with this function applied at `indices`; write inplace=False."""
@@ -343,7 +355,7 @@ class Binary(Function):
                 " indices, values, inplace=False)"
             )
         if self.folds is None or not self.folds[2]:
-            raise NotImplementedError(f"{self.name}.at is not available")
+            return folding.applied_at(self, f"{self.name}.at", a, indices, b)
         return getattr(value(a, f"{self.name}.at").at[indices], self.folds[2])(b)  # type: ignore[attr-defined]
 
     def outer(self, a: Any, b: Any, /) -> Any:

@@ -121,8 +121,11 @@ def broadcast_in_dim(
     dims = ints(broadcast_dimensions, "broadcast_in_dim")
     if not isinstance(operand, Value):
         operand = check_operand(operand, "broadcast_in_dim")
-    elif operand.aval.shape == shape and len(dims) == len(shape):
+    elif operand.aval.shape == shape and dims == tuple(range(len(shape))):
         return operand
+    order = sorted(range(len(dims)), key=dims.__getitem__)
+    if order != list(range(len(dims))) and len(dims) == aval_of(operand).ndim:
+        operand, dims = transpose(operand, order), tuple([dims[i] for i in order])
     return BroadcastInDim(shape, dims)(operand)
 
 
