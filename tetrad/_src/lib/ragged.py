@@ -141,6 +141,11 @@ def ragged_dot_general(
         raise NotImplementedError(
             f"lax.{NAME}: out_sharding is not available over several devices"
         )
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+        raise TypeError(
+            f"lax.{NAME}: dimension numbers must be a lax.RaggedDotDimensionNumbers, got"
+            f" {ragged_dot_dimension_numbers!r}"
+        )
     lhs, rhs = check_operand(lhs, NAME), check_operand(rhs, NAME, 1)
     group_sizes = check_operand(group_sizes, NAME, 2)
     numbers = ragged_dot_dimension_numbers
