@@ -326,8 +326,8 @@ def _placed(
         if at is None:
             return as_value(out, "vmap")
         raise ValueError(
-            f"vmap: out_axes=None for {_result_name(options, out_tree, index)}, but that"
-            " result depends on the lane. Give it an axis, as in out_axes=0, or reduce it"
+            f"vmap has mapped output at vmap out_axes=None for"
+            f" {_result_name(options, out_tree, index)}: that result depends on the lane. Give it an axis, as in out_axes=0, or reduce it"
             " over the lanes after vmap."
         )
     ndim = aval_of(out).ndim + (at is None)

@@ -192,7 +192,7 @@ def active_values(
             raise TypeError(
                 f"{options.caller} differentiates with respect to arrays and numbers,"
                 f" but argument `{name}` is {shortened(leaf)} of type"
-                f" {type(leaf).__name__}. Choose the arguments to differentiate with"
+                f" {type(leaf).__name__}, which is not a valid JAX type. Choose the arguments to differentiate with"
                 f" argnums, as in {options.caller}(f, argnums=1)."
             ) from None
         values.append(value)
@@ -201,8 +201,9 @@ def active_values(
             if kind != "c":
                 name = _active_name(options, active, places, i)
                 raise TypeError(
-                    f"{options.caller}(holomorphic=True) needs complex arguments, but"
-                    f" `{name}` is {value.aval.long_name()}. Convert it:"
+                    f"{options.caller} with holomorphic=True requires inputs with complex"
+                    f" dtype, but got {value.aval.dtype.name}: `{name}` is"
+                    f" {value.aval.long_name()}. Convert it:"
                     f" {name}.astype(complex)."
                 )
         elif kind == "c":
@@ -225,8 +226,10 @@ def _integer_message(options: Any, name: str, leaf: Any, aval: Aval) -> str:
     else:
         instead = f"Convert it with {name}.astype(float)"
     return (
-        f"{options.caller} needs real arguments, but `{name}` of"
-        f" `{name_of(options.fun)}` is {aval.long_name()}, and integers have no derivative. {instead}, choose other arguments with"
+        f"{options.caller} requires real- or complex-valued inputs (input dtype that is a"
+        f" sub-dtype of np.inexact), but got {aval.dtype.name}. `{name}` of"
+        f" `{name_of(options.fun)}` is {aval.long_name()}, and integers have no derivative."
+        f" {instead}, choose other arguments with"
         " argnums, or pass allow_int=True to get a gradient of dtype float0."
     )
 
@@ -272,18 +275,19 @@ def _scalar_result(options: Any, out: Any) -> Any:
             else ""
         )
         raise TypeError(
-            f"{options.caller} differentiates functions that return one real number, but"
+            f"{options.caller}: Gradient only defined for scalar-output functions, but"
             f" `{name}` returned {_kind_of_result(out)}.{advice}"
         )
     if aval.shape:
         raise TypeError(
-            f"{options.caller} differentiates functions that return one real number, but"
+            f"{options.caller}: Gradient only defined for scalar-output functions, but"
             f" `{name}` returned an array {aval.long_name()}. Reduce it to a number, as"
             f" in `{name}(x).sum()`, or use jax.jacrev(f) for all its derivatives."
         )
     if aval.kind == "c" and not options.holomorphic:
         raise TypeError(
-            f"{options.caller}: `{name}` returned a complex number. Return a real one,"
+            f"{options.caller} requires real-valued outputs (output dtype that is a"
+            f" sub-dtype of np.floating), but got {aval.dtype.name} from `{name}`. Return a real one,"
             " such as its .real or abs, or pass holomorphic=True if the function is"
             " holomorphic."
         )

@@ -195,8 +195,8 @@ class custom_jvp(_Custom[Result]):
     def __call__(self, *args: Any, **kwargs: Any) -> Result:
         if self.rule is None:
             raise AttributeError(
-                f"`{name_of(self.fun)}` is a custom_jvp function without a rule: state"
-                f" one with @{name_of(self.fun)}.defjvp"
+                f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
+                f" State one with @{name_of(self.fun)}.defjvp"
             )
         args = tuple(self.arguments.positional(args, kwargs))
         if STATE.trace is base_trace():
@@ -230,8 +230,9 @@ class custom_jvp(_Custom[Result]):
         name = name_of(self.rule)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
-                f"the rule `{name}` must return a pair (result, tangent of the result),"
-                f" got {described(result)}. Write `return f(x), derivative * x_dot`."
+                f"Custom JVP rule {name} for function {name_of(self.fun)} must produce a"
+                " pair (list or tuple of length two) representing primal and tangent"
+                f" outputs, but got {described(result)}. Write `return f(x), derivative * x_dot`."
             )
         outs, out_tree = tree.flatten(result[0])
         tangents, tangent_tree = tree.flatten(result[1])
@@ -323,8 +324,8 @@ class custom_vjp(_Custom[Result]):
     def __call__(self, *args: Any, **kwargs: Any) -> Result:
         if self.fwd is None:
             raise AttributeError(
-                f"`{name_of(self.fun)}` is a custom_vjp function without rules: state"
-                f" them with {name_of(self.fun)}.defvjp(fwd, bwd)"
+                f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."
+                f" State the rules with {name_of(self.fun)}.defvjp(fwd, bwd)"
             )
         args = tuple(self.arguments.positional(args, kwargs))
         if STATE.trace is base_trace():
@@ -348,7 +349,8 @@ class custom_vjp(_Custom[Result]):
             result = self.fwd(*together(in_tree.unflatten(values)))  # type: ignore[misc]
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(
-                    f"`{name_of(self.fwd)}` must return a pair (result, residuals), got"
+                    f"Custom VJP fwd rule {name_of(self.fwd)} for function"
+                    f" {name_of(self.fun)} must produce a pair (result, residuals), got"
                     f" {described(result)}"
                 )
             outs, trees.out = tree.flatten(result[0])
@@ -388,8 +390,8 @@ class custom_vjp(_Custom[Result]):
             each = "the argument" if count == 1 else f"each of the {count} arguments"
             written = ", ".join(["..."] * count) + ("," if count == 1 else "")
             raise TypeError(
-                f"`{name}` must return a tuple with one cotangent for {each} of"
-                f" `{name_of(self.fun)}`, got {described(found)}. Write `return"
+                f"Custom VJP bwd rule {name} must produce a tuple with one cotangent for"
+                f" {each} of `{name_of(self.fun)}`, got {described(found)}. Write `return"
                 f" ({written})`."
             )
         values, prefix = tree.flatten(found, is_leaf=lambda x: x is None)
@@ -403,13 +405,14 @@ class custom_vjp(_Custom[Result]):
                 ("the cotangents", *tree.flatten(found)[::-1]),
             )
             raise TypeError(
-                f"`{name}` must return cotangents in the structure of {arguments}; None"
+                f"Custom VJP bwd rule {name} must produce cotangents in the structure of"
+                f" {arguments}; None"
                 f" stands for zero.\n{picture}\n{to_return(in_tree).strip()}"
             ) from None
         flat: list[Any] = [None] * len(avals)
         for value, subtree in zip(values, subtrees):
             for i in tree.leaves(subtree):
-                flat[i] = _fitting_cotangent(name, avals[i], value)
+                flat[i] = _fitting_cotangent(name, i, avals[i], value)
         return flat
 
 
@@ -418,7 +421,7 @@ def _zero_cotangent(aval: Aval, symbolic: bool) -> Any:
     return zero if symbolic else zero.instantiate()
 
 
-def _fitting_cotangent(name: str, aval: Aval, value: Any) -> Any:
+def _fitting_cotangent(name: str, index: int, aval: Aval, value: Any) -> Any:
     """The cotangent in the dtype of the argument; ValueError if it cannot be one."""
     if not aval.inexact:
         return None
@@ -432,6 +435,7 @@ def _fitting_cotangent(name: str, aval: Aval, value: Any) -> Any:
     if got.shape == aval.shape and (got.weak_type or got.kind == aval.kind):
         return convert_element_type(value, aval.dtype)
     raise ValueError(
-        f"`{name}` must return cotangents like the arguments: the argument is"
-        f" {aval.long_name()}, but its cotangent is {got.long_name()}"
+        f"`{name}` must return cotangents like the arguments: at output[{index}] the bwd"
+        f" rule produced an output of type {got.long_name()}, but the argument is"
+        f" {aval.long_name()}. Consider just returning a None here if the cotangent is zero"
     )

@@ -87,8 +87,8 @@ class custom_vmap(Generic[Result]):
     def __call__(self, *args: Any, **kwargs: Any) -> Result:
         if self.vmap_rule is None:
             raise AttributeError(
-                f"`{name_of(self.fun)}` is a custom_vmap function without a rule: state"
-                f" one with @{name_of(self.fun)}.def_vmap"
+                f"No batching rule defined for custom_vmap function {name_of(self.fun)}."
+                f" State one with @{name_of(self.fun)}.def_vmap"
             )
         args = tuple(self.arguments.positional(args, kwargs))
         if STATE.trace is base_trace():

@@ -182,8 +182,8 @@ def while_of(
 
 def no_reverse_mode() -> ValueError:
     return ValueError(
-        "reverse-mode differentiation (grad, vjp, jacrev) through lax.while_loop, or"
-        " lax.fori_loop with bounds that are not known, is not possible: how many steps"
+        "Reverse-mode differentiation does not work for lax.while_loop, or lax.fori_loop"
+        " with bounds that are not known (grad, vjp, jacrev): how many steps"
         " there are to store values of is not known. Use lax.scan, or lax.fori_loop with"
         " bounds that are Python integers; state the derivative with custom_vjp or"
         " lax.custom_root; or use forward mode (jvp, jacfwd)."
@@ -640,8 +640,8 @@ def fori_loop(
         return val
     if unroll not in (None, False, 1):
         raise ValueError(
-            f"lax.fori_loop: unroll={unroll} needs bounds that are known when the loop is"
-            " traced. Leave unroll out, or make the bounds Python integers."
+            f"lax.fori_loop: Can only use `unroll` (unroll={unroll}) if the loop bounds are"
+            " known when the loop is traced. Leave unroll out, or make the bounds Python integers."
         )
     bounds = [_bound(bound, dtype) for bound in (lower, upper)]
     val = _bounded(bounds, body_fun, init_val)
@@ -672,7 +672,8 @@ def _index_dtype(lower: Any, upper: Any) -> Any:
     if whole and low.weak_type:
         return high.dtype
     raise TypeError(
-        f"lax.fori_loop: lower and upper must have one dtype, got {low.dtype.name} and"
+        f"lower and upper arguments to fori_loop must have equal types, got"
+        f" {low.dtype.name} and"
         f" {high.dtype.name}. Convert one with .astype, or write int(...)."
     )
 

@@ -347,7 +347,7 @@ def _checked(
         given = aval_of(start)
         if given.shape:
             raise ValueError(
-                f"lax.reduce: init_values must be scalars, got {given.long_name()}"
+                f"lax.reduce: reduce found non-scalar initial value {given.long_name()}"
             )
         if given.dtype != aval.dtype and aval.kind == "K":
             raise TypeError(

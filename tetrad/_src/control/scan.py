@@ -715,7 +715,8 @@ def _whole(what: str, name: str, value: Any) -> int:
     """A count that the user gave."""
     if isinstance(value, Tracer):
         raise errors.ConcretizationTypeError(
-            f"lax.{what}: {name} must be a Python integer, got a traced value"
+            f"The `{name}` argument to `{what}` expects a concrete `int` value, got a traced"
+            " value"
             f" {value.aval.long_name()}: shapes depend on it. Loop with"
             " lax.fori_loop, or make the argument it comes from static."
         )
@@ -725,7 +726,7 @@ def _whole(what: str, name: str, value: Any) -> int:
         number = -1
         value = bodies.shortened(value)
     if number < 0 or (not isinstance(value, str) and number != value):
-        raise ValueError(f"lax.{what}: {name} must be an integer >= 0, got {value}")
+        raise ValueError(f"lax.{what}: `{name}` must be an integer >= 0, got {value}")
     return number
 
 

@@ -368,7 +368,7 @@ def infer(op: Op, avals: tuple[Aval, ...]) -> Any:
     for position, aval in enumerate(avals):
         if aval.kind not in op.accepts:
             raise TypeError(
-                f"{op.name} does not accept {aval.dtype.name} (operand {position} is"
+                f"{op.name} does not accept dtype {aval.dtype.name} (operand {position} is"
                 f" {aval.long_name()})"
             )
     out = op.type(*avals)

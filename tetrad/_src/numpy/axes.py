@@ -78,7 +78,8 @@ def shape_argument(shape: Any, name: str) -> Shape:
         extents = tuple([static_int(n, name, "every extent of shape") for n in shape])
     elif isinstance(shape, str) or not _int_like(shape):
         raise TypeError(
-            f"{name}: shape must be an integer or a tuple of integers, got {shape!r}"
+            f"{name}: Shapes must be 1D sequences of concrete values of integer type, got"
+            f" {shape!r}"
             f"{_hint(shape, name, 'shape')}"
         )
     else:
@@ -122,7 +123,9 @@ def axes_argument(axis: Any, ndim: int, name: str, argument: str = "axis") -> Sh
         return (axis_argument(axis, ndim, name, argument),)
     axes = tuple([axis_argument(a, ndim, name, argument) for a in axis])
     if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: {argument}={tuple(axis)} names an axis twice")
+        raise ValueError(
+            f"{name}: repeated axis, duplicate value in {argument!r}: {tuple(axis)}"
+        )
     return axes
 
 

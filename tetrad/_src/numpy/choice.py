@@ -225,7 +225,8 @@ def clip(
     given = [v for v in (low, high) if v is not None]
     if any(aval_of(operand(v, name)).kind == "c" for v in (x, *given)):
         raise ValueError(
-            f"{call(name)}: complex numbers have no order; clip .real and .imag apart"
+            f"{call(name)}: Complex values have no ordering and cannot be clipped;"
+            " clip .real and .imag apart"
         )
     if low is not None:
         x = maximum.slow(low, x, name)
@@ -394,7 +395,8 @@ def take_along_axis(
     x, places = value(arr, name, "arr"), value(indices, name, "indices")
     if places.aval.kind not in "iu":
         raise TypeError(
-            f"{call(name)}: indices must be integers, got {describe(places)}"
+            f"{call(name)}: take_along_axis indices must be of integer type, got"
+            f" {places.dtype.name}"
         )
     if axis is None:
         if places.ndim != 1:

@@ -133,8 +133,8 @@ def spread(x: Any, shape: tuple[int, ...], name: str) -> Any:
     )
     if not fits:
         raise ValueError(
-            f"{name}: {aval.long_name()} does not broadcast to shape {shape}; aligned"
-            " at the last axis, extents must be equal or 1"
+            f"{name}: Incompatible shapes for broadcasting: {aval.long_name()} does not"
+            f" become {shape}; aligned at the last axis, extents must be equal or 1"
         )
     if isinstance(x, Value):
         return broadcast(x, shape)
@@ -673,7 +673,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     first = axis_argument(axis1, x.ndim, name, "axis1")
     second = axis_argument(axis2, x.ndim, name, "axis2")
     if first == second:
-        raise ValueError(f"{name}: axis1 and axis2 must differ, both are {first}")
+        raise ValueError(f"{name}: axis1 and axis2 can not be same, both are {first}")
     rest = [i for i in range(x.ndim) if i not in (first, second)]
     x = lax.transpose(x, (*rest, first, second))
     rows, columns = x.shape[-2:]

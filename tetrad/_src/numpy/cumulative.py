@@ -92,7 +92,8 @@ def _with_start(
     if axis is None:
         if v.ndim != 1:
             raise ValueError(
-                f"{name}: {describe(v)} has several axes; say which: axis=…"
+                f"{name}: The input array has rank {v.ndim}, however axis was not set to an"
+                f" explicit value. {describe(v)} has several axes; say which: axis=…"
             )
         axis = 0
     along = axis_argument(axis, v.ndim, name)

@@ -88,8 +88,8 @@ class _Concatenator:
             numbers = [int(part) for part in text.split(",")]
         except ValueError:
             raise ValueError(
-                f"jnp.{self.name}: the string must be 'r', 'c', or one to three integers"
-                f" such as '0,2', got {text!r}"
+                f"jnp.{self.name}: could not understand directive {text!r}; it is 'r', 'c', or"
+                " one to three integers such as '0,2'"
             ) from None
         numbers += [self.ndmin, self.at][len(numbers) - 1 :]
         return numbers[0], numbers[1], numbers[2]

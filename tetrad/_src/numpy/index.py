@@ -116,8 +116,8 @@ def parse(idx: Any, shape: Shape, name: str, lenient: bool = False) -> Index:
     count = len([i for i in items if i is not None and i is not Ellipsis])
     if count > len(shape):
         raise IndexError(
-            f"{call(name)}: {count} indices for an array of shape {shape}, which has"
-            f" {len(shape)} axes"
+            f"{call(name)}: Too many indices: array is {len(shape)}-dimensional, but"
+            f" {count} were indexed (shape {shape})"
         )
     places = [n for n, i in enumerate(items) if i is Ellipsis]
     if len(places) > 1:
@@ -183,18 +183,23 @@ def _item(item: Any, name: str) -> Any:
         return item
     if isinstance(item, (list, tuple)):
         raise TypeError(
-            f"{call(name)}: a list is no index; write {_indexed(name)}[jnp.array({item!r})],"
-            " so that the copy to the device is visible"
+            f"{call(name)}: Using a non-tuple sequence for multidimensional indexing is not"
+            f" allowed; a list is no index. Write {_indexed(name)}[jnp.array({item!r})], so that"
+            " the copy to the device is visible, or arr[tuple(seq)] for one index an axis"
         )
     if isinstance(item, str):
-        raise TypeError(f"{call(name)}: arrays have no fields, got index {item!r}")
+        raise TypeError(
+            f"{call(name)}: JAX does not support string indexing: arrays have no fields,"
+            f" got index {item!r}"
+        )
     try:
         return operator.index(item)
     except TypeError:
         hint = "; // divides integers without rest" if isinstance(item, float) else ""
         raise TypeError(
-            f"{call(name)}: an index must be an integer, a slice, ..., None or an array"
-            f" of integers or bools, got {item!r}{hint}"
+            f"{call(name)}: Indexer must have integer or boolean type, got indexer with type"
+            f" {type(item).__name__}: an index is an integer, a slice, ..., None or an array"
+            f" of integers or bools, not {item!r}{hint}"
         ) from None
 
 
@@ -230,7 +235,7 @@ def check_mask(mask: Any, shape: Shape, name: str) -> None:
     fits = fits and all(m in (0, n) for m, n in zip(mask.shape, shape))
     if not fits:
         raise IndexError(
-            f"{call(name)}: a bool index must have the shape of the axes it picks from;"
+            f"{call(name)}: boolean index did not match shape of the axes it picks from;"
             f" it has {mask.shape}, they have {shape}"
         )
 
@@ -308,7 +313,7 @@ def _entry(item: Any, axis: int, shape: Shape, name: str, lenient: bool) -> Entr
         if lenient or (n and not config.jax_check_static_indices):
             return Dynamic(np.int32(max(_LOWEST, min(item, _HIGHEST))))
         raise IndexError(
-            f"{call(name)}: index {item} is out of range for axis {axis} of extent {n}"
+            f"{call(name)}: index {item} out of bounds for axis {axis} with size {n}"
             f" (shape {shape})"
         )
     if type(item) is slice:

@@ -97,7 +97,9 @@ def _pairs(given: Any, ndim: int, name: str, argument: str) -> list[Any]:
 
 def _no_more(kwargs: dict[str, Any], mode: str) -> None:
     for key in kwargs:
-        raise ValueError(f"jnp.pad: mode {mode!r} has no argument {key!r}")
+        raise ValueError(
+            f"jnp.pad: unsupported keyword arguments for mode {mode!r}: {key!r}"
+        )
 
 
 def _pad_constant(x: Any, widths: Any, fills: Any) -> Any:

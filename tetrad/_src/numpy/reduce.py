@@ -56,7 +56,8 @@ def masked(x: Value, where: Any, filler: Any, name: str) -> Any:
     mask = operand(where, name, "where")
     if aval_of(mask).kind != "b":
         raise ValueError(
-            f"{name}: where must hold bools, got {aval_of(mask).long_name()}; write"
+            f"{name}: where must be None or a boolean array, got"
+            f" {aval_of(mask).long_name()}; write"
             " where != 0"
         )
     if not isinstance(mask, Value):
@@ -89,7 +90,8 @@ def _initial_in(dtype: Any, initial: Any, name: str) -> Any:
     start = operand(initial, name, "initial")
     if aval_of(start).ndim:
         raise ValueError(
-            f"{name}: initial must be a number, got {aval_of(start).long_name()}"
+            f"{name}: initial value must be a scalar. Got array of shape"
+            f" {aval_of(start).shape}"
         )
     return to(start, dtype, False, name)
 
@@ -434,7 +436,11 @@ def _index_of_extreme(
         along = axis_argument(axis, x.ndim, name)
         axes = (along,)
     if x.shape[along] == 0:
-        raise ValueError(f"{call(name)}: there is no element in {x.aval.long_name()}")
+        what = name.removeprefix("jnp.")
+        raise ValueError(
+            f"{call(name)}: attempt to get {what} of an empty sequence,"
+            f" {x.aval.long_name()}"
+        )
     index = fold(x, along, dtypes.python_scalar_dtype(int, config.x64))
     return kept_axes(index, shape, axes, keepdims)
 

@@ -72,7 +72,8 @@ def _covariance(
         found = dtype_argument(dtype, name)
         if dtypes.kind(found) not in "fc":
             raise ValueError(
-                f"{name}: dtype must be a float or complex dtype, got {found.name}"
+                f"{name.removeprefix('jnp.')}: dtype must be a subclass of float or complex,"
+                f" got {found.name}"
             )
         x = lax.convert_element_type(x, found)
     if x.shape[0] == 0:

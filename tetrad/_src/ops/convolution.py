@@ -377,7 +377,7 @@ def conv_dimension_numbers(
     ndim = len(lhs_shape)
     if len(rhs_shape) != ndim:
         raise ValueError(
-            "lax.conv_general_dilated: lhs and rhs must have the same number of axes, got"
+            "conv_general_dilated lhs and rhs must have the same number of dimensions, got"
             f" {ndim} and {len(rhs_shape)}"
         )
     if dimension_numbers is None:

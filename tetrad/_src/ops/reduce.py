@@ -314,13 +314,13 @@ class ArgReduce(Reduce):
             )
         if dtypes.kind(self.index_dtype) not in "iu":
             raise TypeError(
-                f"{self.name}: index_dtype must be an integer dtype, got"
+                f"{self.name}: index_dtype must be an integer type, got"
                 f" {np.dtype(self.index_dtype).name}"
             )
         if operand.shape[self.axes[0]] == 0:
             raise ValueError(
-                f"{self.name}: there is no extreme element along axis {self.axes[0]} of"
-                f" an array of shape {operand.shape}, which is empty"
+                f"{self.name}: reductions to an element require non-empty reduced"
+                f" dimension, but axis {self.axes[0]} of shape {operand.shape} is empty"
             )
         return Aval(operand.drop(self.axes).shape, self.index_dtype)
 

@@ -301,8 +301,8 @@ def pad(
     config = tuple([ints(entry, "pad") for entry in padding_config])
     if any(len(entry) != 3 or entry[2] < 0 for entry in config):
         raise ValueError(
-            "lax.pad: each entry of padding_config must be (low, high, interior) with"
-            f" interior >= 0, got {config}"
+            "lax.pad: each entry of padding_config must be (low, high, interior), and the"
+            f" interior padding in padding_config must be nonnegative, got {config}"
         )
     grown = tuple([(max(low, 0), max(high, 0), inner) for low, high, inner in config])
     if isinstance(operand, Value) and not any(map(any, grown)):
@@ -455,8 +455,8 @@ def split(operand: Operand, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     sizes = ints(sizes, "split")
     if sum(sizes) != shape[axis] or any(size < 0 for size in sizes):
         raise ValueError(
-            f"lax.split: sizes must be >= 0 and add up to {shape[axis]}, the extent of"
-            f" axis {axis}, got {sizes}"
+            f"lax.split: Sizes passed to split must be nonnegative and add up to"
+            f" {shape[axis]}, the extent of axis {axis}, got {sizes}"
         )
     parts = []
     at = 0

@@ -419,8 +419,9 @@ class Squeeze(Rearrange):
         for axis in gone:
             if array.shape[axis] != 1:
                 raise ValueError(
-                    f"cannot squeeze axis {axis} of {array.long_name()}: its extent is"
-                    f" {array.shape[axis]}, not 1"
+                    "cannot select an axis to squeeze out which has size not equal to"
+                    f" one: axis {axis} of {array.long_name()} has extent"
+                    f" {array.shape[axis]}"
                 )
         return array.drop(gone)
 

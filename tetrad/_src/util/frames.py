@@ -347,7 +347,7 @@ def trim_traceback(error: BaseException) -> None:
 # How messages begin: the name of a public function or method, or an operator.
 _BEGINNING = re.compile(r"(?:(?:jnp|jax|lax|x)(?:\.\w+)*\.(\w+)|x ([^\w\s]+) y): ")
 # What typing says of an operation that the user may never have heard of.
-_TYPING = re.compile(r"(\w+) does not accept (.*) \(operand \d+ is (.*)\)$")
+_TYPING = re.compile(r"(\w+) does not accept dtype (.*) \(operand \d+ is (.*)\)$")
 _LONGEST = 60  # characters of an expression at the beginning of a message
 
 
@@ -371,7 +371,9 @@ def _in_users_words(error: BaseException) -> None:
             error.args = (f"{words}: {text[beginning.end() :]}", *error.args[1:])
     elif typing is not None and typing[1] not in words:
         why = "; random keys are no numbers" if "key<" in typing[2] else ""
-        told = f"{words} does not accept {typing[2]}: an operand is {typing[3]}{why}"
+        told = (
+            f"{words} does not accept dtype {typing[2]}: an operand is {typing[3]}{why}"
+        )
         error.args = (told, *error.args[1:])
 
 

@@ -130,7 +130,9 @@ def is_tree_node(typ: type) -> bool:
 def _node_kind(tree: Any) -> NodeKind:
     kind = kind_of(type(tree))
     if kind is None:
-        raise ValueError(f"{describe(tree)} is a leaf: it has no level to flatten")
+        raise ValueError(
+            f"can't tree-flatten type {type(tree).__name__}: {describe(tree)} is a leaf"
+        )
     return kind
 
 
@@ -635,18 +637,19 @@ def _check_fields(cls: Any, given: list[str], dropped: Sequence[str]) -> None:
     twice = sorted({name for name in given if given.count(name) > 1})
     if twice:
         raise ValueError(
-            f"register_dataclass: {twice} of {cls.__name__} are listed twice; a field is "
-            "in data_fields or in meta_fields"
+            f"register_dataclass: data_fields and meta_fields must not overlap, nor list a"
+            f" field twice. Overlapping fields: {set(twice)} of {cls.__name__}"
         )
     if missing:
         raise ValueError(
-            f"register_dataclass: {cls.__name__} has fields {missing} that are in "
-            "neither data_fields nor meta_fields; list them, or add them to drop_fields"
+            "register_dataclass: data_fields and meta_fields must include all dataclass"
+            f" fields of {cls.__name__}, or drop_fields names them. Missing fields:"
+            f" {set(missing)}"
         )
     if extra:
         raise ValueError(
-            f"register_dataclass: {extra} are not fields of the constructor of "
-            f"{cls.__name__}; leave them out, or add them to drop_fields"
+            "register_dataclass: data_fields and meta_fields must include all dataclass"
+            f" fields of {cls.__name__}, and nothing else. Unexpected fields: {set(extra)}"
         )
 
 

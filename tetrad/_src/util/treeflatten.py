@@ -288,8 +288,8 @@ def _add(kind: NodeKind) -> None:
 def _pair(result: Any, name: str) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(
-            f"the flatten function of {name} must return a pair (children, metadata), "
-            f"got {shortened(result)}"
+            f"The to_iterable function for a custom PyTree node should return a"
+            f" (children, aux_data) tuple, got {shortened(result)} from that of {name}"
         )
     return result
 
@@ -299,8 +299,9 @@ def _listed(children: Any, name: str) -> list[Any]:
         return list(children)
     except TypeError:
         raise ValueError(
-            f"the flatten function of {name} must return its children as an iterable, got "
-            f"{shortened(children)}"
+            "The to_iterable function for a custom PyTree node should return a (children,"
+            " aux_data) tuple where 'children' is iterable, got"
+            f" {shortened(children)} from that of {name}"
         ) from None
 
 
