@@ -148,7 +148,7 @@ CUSTOM_MISTAKES = {
     "not a tuple": (
         lambda g: (g.defvjp(lambda x: (x, None), lambda r, ct: ct), jax.grad(g)(1.0)),
         TypeError,
-        "must return a tuple with one cotangent",
+        "must produce a tuple with one cotangent",
     ),
     "wrong shape": (
         lambda g: (
@@ -156,12 +156,12 @@ CUSTOM_MISTAKES = {
             jax.grad(g)(1.0),
         ),
         ValueError,
-        r"argument is float32\[\], but its cotangent is float32\[3\]",
+        r"an output of type float32\[3\], but the argument is float32\[\]",
     ),
     "no pair": (
         lambda g: (g.defvjp(lambda x: x, lambda r, ct: (ct,)), jax.grad(g)(1.0)),
         TypeError,
-        "must return a pair",
+        "must produce a pair",
     ),
 }
 

@@ -290,7 +290,7 @@ def test_mistakes_in_rules_for_vmap():
     def f(x):
         return jnp.sin(x)
 
-    with pytest.raises(AttributeError, match=r"state one with @f\.def_vmap"):
+    with pytest.raises(AttributeError, match=r"State one with @f\.def_vmap"):
         f(1.0)
     x = jnp.ones(3)
     f.def_vmap(lambda n, b, x: ([x, x], True))

@@ -56,7 +56,7 @@ def test_bit_folds(function: Any, reference: Any) -> None:
         got = array_of(function(known(x), (0,)))
         np.testing.assert_array_equal(got, reference.reduce(x, axis=0))
         check(lambda x: function(x, (1,)), x)
-    with pytest.raises(TypeError, match="does not accept float64"):
+    with pytest.raises(TypeError, match="does not accept dtype float64"):
         function(known(X), (0,))
 
 
@@ -146,9 +146,9 @@ def test_messages() -> None:
         lax.reduce_max(known(X), (3,))
     with pytest.raises(ValueError, match="name an axis twice"):
         lax.reduce_max(known(X), (0, 0))
-    with pytest.raises(ValueError, match="which is empty"):
+    with pytest.raises(ValueError, match="non-empty reduced"):
         lax.argmax(known(np.zeros((0, 3))), 0, "int32")
-    with pytest.raises(TypeError, match="integer dtype"):
+    with pytest.raises(TypeError, match="integer type"):
         lax.argmax(known(X), 0, "float32")
     with pytest.raises(TypeError, match=r"jnp.array"):
         lax.reduce_max([1.0, 2.0], (0,))

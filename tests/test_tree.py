@@ -501,7 +501,7 @@ def test_registration_explains_bad_arguments() -> None:
         tree_lib.register_pytree_node(3, list, list)  # type: ignore[arg-type]
     tree_lib.register_pytree_node(Thing, lambda t: [1, 2, 3], lambda d, c: None)  # type: ignore[arg-type, return-value]
     with pytest.raises(
-        ValueError, match=r"Thing must return a pair .* got \[1, 2, 3\]"
+        ValueError, match=r"should return a .* got \[1, 2, 3\] from that of .*Thing"
     ):
         flatten(Thing())
 
@@ -523,9 +523,9 @@ def test_register_dataclass_checks_its_fields() -> None:
         b: int
         c: int = dataclasses.field(init=False, default=0)
 
-    with pytest.raises(ValueError, match=r"\['c'\] are not fields of the constructor"):
+    with pytest.raises(ValueError, match=r"Unexpected fields: \{'c'\}"):
         tree_lib.register_dataclass(Model)
-    with pytest.raises(ValueError, match=r"has fields \['b'\]"):
+    with pytest.raises(ValueError, match=r"Missing fields: \{'b'\}"):
         tree_lib.register_dataclass(Model, ["a"], [])
     with pytest.raises(TypeError, match="both data_fields and meta_fields"):
         tree_lib.register_dataclass(Model, ["a"])

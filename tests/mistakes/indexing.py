@@ -27,7 +27,7 @@ jnp.mean(x, axis=(1, -1))
         ValueError,
         "jnp.mean",
         "(1, -1)",
-        "twice",
+        "repeated axis",
     ),
     mistake(
         "transpose with too few axes",

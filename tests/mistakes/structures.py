@@ -147,7 +147,7 @@ lax.scan(lambda c, x: (c + x, None), 0.0, jnp.ones(3), length=5)
 lax.scan(lambda c, x: (c, None), 0.0, None, length=-1)
 """,
         ValueError,
-        "length must be an integer >= 0, got -1",
+        "`length` must be an integer >= 0, got -1",
     ),
     mistake(
         "a fori_loop without the index",
@@ -402,7 +402,7 @@ def f_jvp(primals, tangents):
 jax.grad(f)(1.0)
 """,
         TypeError,
-        "the rule `f_jvp` must return a pair",
+        "Custom JVP rule f_jvp for function f must produce a pair",
         "return f(x), derivative * x_dot",
     ),
     mistake(
@@ -462,7 +462,7 @@ f.defvjp(f_fwd, f_bwd)
 jax.grad(f)(1.0)
 """,
         TypeError,
-        "`f_bwd` must return a tuple",
+        "Custom VJP bwd rule f_bwd must produce a tuple",
         "return (...,)",
     ),
     mistake(

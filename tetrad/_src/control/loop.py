@@ -672,7 +672,7 @@ def _index_dtype(lower: Any, upper: Any) -> Any:
     if whole and low.weak_type:
         return high.dtype
     raise TypeError(
-        f"lower and upper arguments to fori_loop must have equal types, got"
+        "lax.fori_loop: lower and upper arguments to fori_loop must have equal types, got"
         f" {low.dtype.name} and"
         f" {high.dtype.name}. Convert one with .astype, or write int(...)."
     )

@@ -715,7 +715,8 @@ def _whole(what: str, name: str, value: Any) -> int:
     """A count that the user gave."""
     if isinstance(value, Tracer):
         raise errors.ConcretizationTypeError(
-            f"The `{name}` argument to `{what}` expects a concrete `int` value, got a traced"
+            f"lax.{what}: The `{name}` argument to `{what}` expects a concrete `int` value,"
+            " got a traced"
             " value"
             f" {value.aval.long_name()}: shapes depend on it. Loop with"
             " lax.fori_loop, or make the argument it comes from static."

@@ -377,7 +377,8 @@ def conv_dimension_numbers(
     ndim = len(lhs_shape)
     if len(rhs_shape) != ndim:
         raise ValueError(
-            "conv_general_dilated lhs and rhs must have the same number of dimensions, got"
+            "lax.conv_general_dilated: conv_general_dilated lhs and rhs must have the same"
+            " number of dimensions, got"
             f" {ndim} and {len(rhs_shape)}"
         )
     if dimension_numbers is None:
