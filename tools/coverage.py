@@ -39,8 +39,7 @@ custom_batching custom_derivatives debug ad_checkpoint sharding stages monitorin
 
 # What is not here, by prefix, and what to write instead. The longest prefix counts.
 INSTEAD = {
-    "jax.experimental.sparse": "dense arrays; `tetrad.ops.segment_sum` and"
-    " `x.at[i].add(v)` sum over indices, `scipy.sparse.linalg` takes functions",
+    "jax.experimental.sparse": "`sparse.BCOO`, or dense arrays",
     "jax.experimental.pallas": "plain array code: kernels are made by fusing it",
     "jax.experimental.colocated_python": "`tetrad.experimental.io_callback`",
     "jax.experimental.hijax": "`tetrad.extend.core.Primitive` or `custom_vjp`",

@@ -1,0 +1,1 @@
+"""Sparse arrays, written in the public language of the library itself."""
