@@ -44,8 +44,13 @@ def _first_of_runs(x: Any) -> Any:
 def _chosen(mask: Any, x: Any, size: Any, fill: Any, name: str) -> Any:
     """The elements of `x` where `mask` is true: `size` of them, then `fill`."""
     count = static_int(size, name, "size")
-    fill = number(x, 0) if fill is None else fill
-    return compress(mask, x, size=count, fill_value=fill)
+    values: Any = compress(mask, x, size=count, fill_value=number(x, 0))
+    if fill is None or not count:
+        return values
+    found: Any = reduce.sum(mask)
+    filler = lax.convert_element_type(fill, values.dtype)
+    inside = lax.lt(lax.iota(found.dtype, count), found)
+    return lax.select(inside, values, lax.full(values.shape, filler))
 
 
 def union1d(
