@@ -1,6 +1,7 @@
 """`jit`: when it traces, what is static, what is donated, what users can look at."""
 
 import functools
+import inspect
 import pickle
 import threading
 
@@ -419,3 +420,17 @@ def test_threads_call_one_jitted_function():
     assert len(got) == 4 * 29
     for n, value in got:
         assert value == pytest.approx(np.sum(np.sin(np.arange(float(n)))), abs=1e-4)
+
+
+def test_compiled_functions_look_like_functions():
+    def f(x, y=2, *, z):
+        return x
+
+    compiled = jax.jit(f)
+    want = inspect.signature(f)
+    assert inspect.signature(compiled) == want
+    assert inspect.signature(compiled, follow_wrapped=False) == want
+    assert "PjitFunction" in str(type(compiled))
+    assert str(inspect.signature(type(compiled))).startswith("(fun")
+    with pytest.raises(ValueError, match="no signature found"):
+        inspect.signature(jax.jit(max))  # as of `max` itself

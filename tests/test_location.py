@@ -160,3 +160,12 @@ def test_install_as_jax():
         "import jax.numpy; assert jax.numpy is tetrad.numpy;"
         "assert tetrad.__spec__.name == 'tetrad'; print('fine')"
     )
+
+
+def test_private_names_of_jax_are_modules_of_their_own():
+    run(
+        "import tetrad; tetrad.install_as_jax(); import jax, jax._src.dtypes;"
+        "assert not jax._src.xla_bridge.backends_are_initialized();"
+        "jax.devices(); assert list(jax._src.xla_bridge._backends) == ['cpu'];"
+        "assert not hasattr(jax._src, 'no_such_thing'); print('fine')"
+    )

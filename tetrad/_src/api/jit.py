@@ -56,8 +56,26 @@ def _types_of(args: Sequence[Any], state: tuple[Any, ...]) -> tuple[Any, ...] | 
         return None
 
 
+class _Signature:
+    """What `inspect.signature` finds at a compiled function: that of the function.
+
+    Without it, an object that binds to instances like a function counts as a builtin.
+    """
+
+    def __get__(self, function: Any, owner: type | None = None) -> inspect.Signature:
+        if function is None:
+            raise AttributeError("__signature__")  # the class has the usual one
+        try:
+            return inspect.signature(function.__wrapped__)
+        except ValueError:
+            raise AttributeError("__signature__") from None  # a builtin without
+
+
 class JitFunction(TracedFunction):
     """A function under `jit`; call it like the function itself."""
+
+    __qualname__ = "PjitFunction"  # by which libraries tell compiled functions
+    __signature__ = _Signature()
 
     what = "jit"
     hooked = True

@@ -74,7 +74,8 @@ class Site(NamedTuple):
 
     def exception(self, values: Sequence[Any]) -> JaxException:
         """The exception, with the values in the gaps of its message."""
-        args, kwargs = self.treedef.unflatten([np.asarray(v) for v in values])
+        shown = [v if isinstance(v, Value) else np.asarray(v) for v in values]
+        args, kwargs = self.treedef.unflatten(shown)
         text = self.text.format(*args, **kwargs)
         if self.place is None:
             return self.kind(text)
@@ -146,7 +147,7 @@ class Error:
         first = sum([len(site.avals) for site in self.sites[:number]])
         site = self.sites[number]
         values = self.values[first : first + len(site.avals)]
-        return site.exception([np.asarray(v)[lane] for v in values])
+        return site.exception([v[lane] if lane else v for v in values])
 
     def __repr__(self) -> str:
         if not isinstance(self.code, (Value, np.ndarray, np.generic)):
