@@ -88,6 +88,15 @@ def test_looking_does_not_choose_devices_before_the_program(tmp_path):
     assert "cpu:1: 4 B in use" in done.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_does_not_report(tmp_path):
+    command = "import os; child = os.fork(); child and os.waitpid(child, 0)"
+    done = tetrad(tmp_path, "--memory", "--report", "out.html", "-c", command)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("memory by source line") == 1
+    assert done.stderr.count("saved") == 1
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

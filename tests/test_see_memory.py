@@ -21,6 +21,7 @@ from tetrad._src.runtime.history import Change, History, thinned
 from tetrad._src.runtime.ledger import Ledger
 from tetrad._src.see import picture
 from tetrad._src.see.memory import DeviceMemory, age, signed
+from tetrad._src.util import frames
 
 KIB = 1024
 WORDS = 256 * KIB  # float32 elements of 1 MiB
@@ -146,6 +147,34 @@ def test_a_report_without_a_block_is_of_now():
     assert m.current == held
     with pytest.raises(ValueError, match="with see.memory"):
         m.timeline()
+
+
+def test_a_compiled_call_has_one_entry_for_each_result():
+    @jax.jit
+    def f(x):
+        for _ in range(100):
+            x = jnp.sin(x) + 1
+        return x, -x
+
+    x = jnp.ones(WORDS).block_until_ready()
+    f(x)
+    with jax.see.memory() as m:
+        y, z = f(x)
+    assert m.allocations == 2
+    assert {moment.line for moment in m.timeline()} == {y_line(y)}
+    del y, z
+
+
+def y_line(array):
+    return frames.format_where(array.where)
+
+
+def test_a_device_has_the_numbers_that_gpus_have_in_jax():
+    stats = jax.devices("cpu")[0].memory_stats()
+    assert stats["bytes_in_use"] <= stats["peak_bytes_in_use"] <= stats["bytes_limit"]
+    assert 0 < stats["largest_alloc_size"] <= stats["peak_bytes_in_use"]
+    assert stats["num_allocs"] > 0
+    assert stats["bytes_reserved"] == stats["peak_bytes_reserved"] == 0
 
 
 # --------------------------------------------------------------------- the table by line

@@ -7,30 +7,44 @@ prints.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tetrad._src.api.run import Option, options
 from tetrad._src.see.doctor import doctor
-from tetrad._src.see.memory import FORMATS, memory
+from tetrad._src.see.memory import FORMATS, Memory, memory
 
 
 @contextmanager
-def _memory(argument: str) -> Iterator[None]:
-    """Prints the table of memory by source line at the end."""
+def _reported(tell: Callable[[Memory], None]) -> Iterator[None]:
+    """Looks at the memory of what runs inside, and tells of it however that ends.
+
+    A forked child that comes back here is another program, of which nobody asked.
+    """
+    process = os.getpid()
     report = memory()
     try:
         with report:
             yield
     finally:
+        if os.getpid() == process:
+            tell(report)
+
+
+def _memory(argument: str) -> AbstractContextManager[None]:
+    """Prints the table of memory by source line at the end."""
+
+    def tell(report: Memory) -> None:
         sys.stdout.flush()
         print(f"\nmemory by source line\n{report}", file=sys.stderr)
 
+    return _reported(tell)
 
-@contextmanager
-def _report(argument: str) -> Iterator[None]:
+
+def _report(argument: str) -> AbstractContextManager[None]:
     """Saves the report of memory at the end."""
     path = Path(argument)
     if path.suffix.lower() not in FORMATS:
@@ -41,13 +55,12 @@ def _report(argument: str) -> Iterator[None]:
     if not path.absolute().parent.is_dir():
         raise ValueError(f"--report {argument}: there is no folder {path.parent}")
     path = path.absolute()  # programs may change the directory
-    report = memory()
-    try:
-        with report:
-            yield
-    finally:
+
+    def tell(report: Memory) -> None:
         report.save(path)
         print(f"saved {path}", file=sys.stderr)
+
+    return _reported(tell)
 
 
 @contextmanager
