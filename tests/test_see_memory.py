@@ -27,6 +27,15 @@ KIB = 1024
 WORDS = 256 * KIB  # float32 elements of 1 MiB
 
 
+@pytest.fixture(autouse=True, scope="module")
+def no_collection():
+    """Arrays in cycles that other tests left must not be freed within a block here."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 def mib(n):
     return n * KIB * KIB
 

@@ -1,5 +1,6 @@
 """The report page in a real browser: it draws, answers, and fits its window."""
 
+import gc
 import json
 import os
 import re
@@ -58,6 +59,15 @@ addEventListener("load", () => {
   document.body.append(told);
 });
 </script>"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_collection():
+    """Arrays in cycles that other tests left must not be freed within a block here."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="module")

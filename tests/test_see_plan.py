@@ -10,6 +10,15 @@ import tetrad.numpy as jnp
 from tetrad import lax
 
 
+@pytest.fixture(autouse=True, scope="module")
+def no_collection():
+    """Arrays in cycles that other tests left must not be freed within a block here."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 def arrays(*shapes):
     rng = np.random.default_rng(0)
     return [jnp.asarray(rng.normal(size=s), "float32") for s in shapes]
