@@ -1,7 +1,11 @@
 """Updates without copies: what is in place, what is told about copies, what forbids them."""
 
+import os
 import pathlib
 import re
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -549,3 +553,46 @@ def test_use_after_donation_names_function_and_line():
     words = r"donated to `step` as `state\['w'\]` at .*test_copies.py:\d+"
     with pytest.raises(jax.errors.DeletedArrayError, match=words):
         state["w"] + 1
+
+
+def test_the_environment_forbids_copies():
+    program = (
+        "import tetrad as jax, tetrad.numpy as jnp\n"
+        "x = jnp.zeros(1000)\n"
+        "b = x\n"
+        "x = x.at[0].set(1)\n"
+        "try:\n"
+        "    x.block_until_ready()\n"
+        "except jax.errors.CopyError as error:\n"
+        "    assert 'held by `b`' in str(error), error\n"
+        "    with jax.no_copies(False):\n"
+        "        print(float(x[0]), float(b[0]))\n"
+    )
+    environment = {**os.environ, "TETRAD_NO_COPIES": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["1.0", "0.0"], done.stderr
+
+
+def test_only_the_thread_of_the_block_is_checked():
+    x = fresh()
+    b = x
+    found = []
+
+    def update():
+        found.append(float(b.at[0].set(5.0)[0]))
+
+    with jax.no_copies():
+        thread = threading.Thread(target=update)
+        thread.start()
+        thread.join()
+    assert found == [5.0] and float(x[0]) == 1
+
+
+def test_reports_inside_of_the_block():
+    x = fresh()
+    b = x
+    with pytest.raises(jax.errors.CopyError), jax.see.copies() as seen, jax.no_copies():
+        x = x.at[0].set(5.0)
+    assert len(seen) == 0 and float(b[0]) == 1 and float(x[0]) == 5

@@ -10,14 +10,16 @@ from tetrad._src.util.config import Block, scoped
 
 
 class NoCopies(Block):
-    """The block. What is recorded when it begins, or ends, is submitted then, so that
-    exactly the updates inside of it are checked, and no later than at its end."""
+    """The block. What is recorded when it ends is submitted then, so that its updates are
+    checked no later; and what is recorded when it begins, if these are not to be.
+    """
 
     __slots__ = ()
 
     @frames.hide_frames
     def __enter__(self) -> None:
-        flush()
+        if self.value:
+            flush()
         super().__enter__()
 
     @frames.hide_frames

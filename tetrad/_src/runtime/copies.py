@@ -40,10 +40,12 @@ def before(
     takeover: Sequence[int | None],
     nodes: Sequence[Array],
     leaves: list[Array],
+    outs: Sequence[Array],
     device: Any,
     closing: Closing,
 ) -> None:
-    """A program is about to run on `leaves`; `closing` writes it as a jaxpr anew."""
+    """A program is about to run on `leaves` and to give `outs`; `closing` writes it as a
+    jaxpr anew."""
     copies = executable.copies
     happening = [
         number
@@ -53,9 +55,9 @@ def before(
     if not happening:
         return
     if config.tetrad_no_copies or events.copies.listeners:
-        error = _report(executable, happening, nodes, leaves, device, closing)
+        error = _report(executable, happening, nodes, leaves, outs, device, closing)
         if error is not None:
-            del nodes, leaves, closing  # a traceback holds this frame
+            del nodes, leaves, outs, closing  # a traceback holds this frame
             raise error
     count([copies[number] for number in happening], device)
 
@@ -73,6 +75,7 @@ def _report(
     happening: Sequence[int],
     nodes: Sequence[Array],
     leaves: list[Array],
+    outs: Sequence[Array],
     device: Any,
     closing: Closing,
 ) -> errors.CopyError | None:
@@ -85,7 +88,7 @@ def _report(
         copy = copies[number]
         x = None if copy.source is None else leaves[copy.source]
         if config.tetrad_no_copies:
-            return _error(copy, x, others, nodes, jaxpr)
+            return _error(copy, x, others, nodes, outs, jaxpr)
         inside = copy.output is None
         events.copies.tell(events.Copy(x, copy.nbytes, copy.where, others, inside))
     return None
@@ -129,6 +132,8 @@ def names_of_holders(x: Array) -> list[str]:
 def names_of_sharers(x: Array) -> list[str]:
     """What else sees the memory of an array: other arrays, NumPy views."""
     found: list[str] = []
+    if x.buffer is None:
+        return found
     for owner in gc.get_referrers(x.buffer):
         if type(owner) is Array and owner is not x:
             found += _holders(owner)
@@ -161,9 +166,18 @@ def _is_view_of(value: Any, view: Any) -> bool:
 
 
 def _error(
-    copy: UpdateCopy, x: Array | None, others: int, nodes: Sequence[Array], jaxpr: Jaxpr
+    copy: UpdateCopy,
+    x: Array | None,
+    others: int,
+    nodes: Sequence[Array],
+    outs: Sequence[Array],
+    jaxpr: Jaxpr,
 ) -> errors.CopyError:
     """The error for an update that would copy under `no_copies`."""
+    if copy.output is None:  # whoever holds it
+        others = 0
+        if x is None:
+            x = _result(copy, outs, jaxpr)
     size = human(copy.nbytes)
     if x is None:
         what = f"an array of {size}"
@@ -171,9 +185,8 @@ def _error(
         what = (
             f"the {x.aval.long_name()} array made at {format_where(x.where)} ({size})"
         )
-    if copy.output is None:  # whoever holds it
-        others = 0
-    names = names_of_holders(x) if x is not None and others else []
+    pending = x is not None and x.buffer is None
+    names = names_of_holders(x) if x is not None and (others or pending) else []
     op = nodes[0].entry.op
     called = op if op.kind is Kind.CALL and not getattr(op, "recorded", False) else None
     if names:
@@ -229,6 +242,19 @@ def _why_inside(copy: UpdateCopy, jaxpr: Jaxpr) -> str:
         if eqn.outs[0] not in smaller.outs:
             return "no result of this program can take over its memory"
     return "the program needs the old array again"
+
+
+def _result(
+    copy: UpdateCopy, outs: Sequence[Array], jaxpr: Jaxpr
+) -> Array | None:
+    """The array that is updated, if it is a result of the same program."""
+    smaller = simplify(jaxpr)
+    for eqn in smaller.eqns:
+        if eqn.op.updates is not None and eqn.where == copy.where:
+            old = eqn.ins[eqn.op.updates]
+            if old in smaller.outs:
+                return outs[smaller.outs.index(old)]
+    return None
 
 
 def _reader(eqns: Sequence[Eqn], old: Any) -> Eqn | None:

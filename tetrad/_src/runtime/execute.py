@@ -100,7 +100,7 @@ def submit(
         def closing() -> tuple[Jaxpr, tuple[bool, ...]]:
             return close(nodes, leaves, outs)[0], executable.by_value
 
-        copies.before(executable, takeover, nodes, leaves, device, closing)
+        copies.before(executable, takeover, nodes, leaves, outs, device, closing)
     inputs = [x.buffer for x in leaves]
     lines = [x.where for x in outs]
     launched = False
