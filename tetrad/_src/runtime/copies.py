@@ -244,9 +244,7 @@ def _why_inside(copy: UpdateCopy, jaxpr: Jaxpr) -> str:
     return "the program needs the old array again"
 
 
-def _result(
-    copy: UpdateCopy, outs: Sequence[Array], jaxpr: Jaxpr
-) -> Array | None:
+def _result(copy: UpdateCopy, outs: Sequence[Array], jaxpr: Jaxpr) -> Array | None:
     """The array that is updated, if it is a result of the same program."""
     smaller = simplify(jaxpr)
     for eqn in smaller.eqns:

@@ -12,7 +12,6 @@ from typing import Any
 
 from tetrad._src.api.batching import lanes_of
 from tetrad._src.api.tracing import captured
-from tetrad._src.core.op import Kind
 from tetrad._src.runtime.array import Array, Deleted
 from tetrad._src.runtime.ledger import Asked, human
 from tetrad._src.util import frames
@@ -68,7 +67,7 @@ def _old(asked: Asked) -> Array | None:
     node = None if asked.node is None else asked.node()
     if node is None or node.entry is None or node.entry.projected:
         return None
-    if node.entry.op.kind is not Kind.UPDATE:
+    if not node.entry.updates:
         return None
     old = node.args[0]
     if type(old) is Array and old.buffer is not None:
