@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from several import cpu_devices
 
 import tetrad
 
@@ -22,6 +23,8 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PAGES = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+# What a page wants around it.
+AROUND = {"placement.md": lambda: cpu_devices(2)}
 READMES = ("README.md", "README.zh-CN.md")
 
 
@@ -65,7 +68,8 @@ def check(name):
     test = doctest.DocTest(examples, names, name, str(page), 0, source)
     report = io.StringIO()
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
-    runner.run(test, out=report.write)
+    with AROUND.get(name, contextlib.nullcontext)():
+        runner.run(test, out=report.write)
     assert runner.failures == 0, report.getvalue()
 
 
