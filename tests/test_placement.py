@@ -504,3 +504,95 @@ def test_see_device_of_everything_else(cpus, x, c):
     assert list(places) == ["['a']", "['b'][0]"] and len(str(places).splitlines()) == 2
     c.delete()
     assert "deleted with .delete()" in str(jax.see.device(c))
+
+
+def test_compiled_functions_run_where_they_were_compiled_for(cpus, x, c):
+    f = jax.jit(lambda v: jax.device_put(v, cpus[1]) * 2)
+    compiled = f.lower(x).compile()
+    assert where(compiled(x)) == ("cpu:1", True)
+    assert compiled.output_shardings.device_set == {cpus[1]}
+    with pytest.raises(ValueError, match="runs on one device"):
+        compiled(c)
+    lowered = jax.jit(lambda v: v * 2).lower(x)
+    with jax.default_device(cpus[3]):
+        compiled = lowered.compile()
+    assert where(compiled(x)) == ("cpu:3", False)
+    assert where(compiled(c)) == ("cpu:2", True)
+
+
+def test_device_put_in_loops_branches_and_transformed_functions(cpus, x):
+    def there(v):
+        return jax.device_put(v, cpus[1]) * 2
+
+    on = ("cpu:1", True)
+    assert where(lax.scan(lambda a, b: (there(a), there(b)), x[0], x)) == on
+    assert where(lax.cond(x[0] < 1, there, lambda v: v, x)) == on
+    assert where(jax.checkpoint(there)(x)) == where(jax.vmap(jax.jit(there))(x)) == on
+    assert where(jax.linearize(there, x)[1](x)) == on
+    assert where(jax.jit(lambda v: v.astype(int, device=cpus[1]))(x)) == on
+    assert jax.eval_shape(there, x).shape == (3,)
+
+
+def test_pending_work_survives_donation_and_deletion(cpus):
+    for act in (
+        lambda x: jax.device_put(x, cpus[1], donate=True),
+        lambda x: jax.device_put(x, donate=True),
+        lambda x: x.delete(),
+    ):
+        x = jnp.ones(3).block_until_ready()
+        y = x + 1
+        act(x)
+        np.testing.assert_array_equal(y, [2, 2, 2])
+
+
+def test_host_data_that_passes_through_is_copied(cpus, c):
+    host = np.ones(3, "f")
+    x = jnp.ravel(host)
+    host[:] = 5
+    assert where(x + c) == ("cpu:2", True)
+    np.testing.assert_array_equal(x, [1, 1, 1])
+    y = jnp.ravel(np.ones(3, "f"))
+    assert y.device is cpus[0] and y.sharding.device_set == {cpus[0]}
+    assert where(y + c) == ("cpu:2", True) and y.device is cpus[0]
+
+
+@needs_plugin
+@pytest.mark.parametrize("name", CREATIONS)
+def test_creation_on_another_platform(cpus, name):
+    device = jax.devices(PLATFORM)[0]
+    with untouched(cpus[0]):
+        made = CREATIONS[name](device=device)
+        assert where(made) == (str(device), True)
+        jax.block_until_ready(made)
+
+
+NO_LAPACK = {"linalg"}
+
+
+@needs_plugin
+@pytest.mark.parametrize("name", [n for n in STAYS if n not in NO_LAPACK])
+def test_everything_stays_on_another_platform(cpus, name):
+    device = jax.devices(PLATFORM)[0]
+    v = jax.device_put(np.arange(3.0, dtype="f"), device)
+    with untouched(cpus[0]):
+        made = STAYS[name](v)
+        assert where(made) == (str(device), True)
+        jax.block_until_ready(made)
+
+
+def test_eight_threads_have_their_own_default_device(cpus):
+    wrong = []
+
+    def work(device):
+        with jax.default_device(device):
+            for i in range(20):
+                made = jnp.ones(3) * i + np.ones(3, "f")
+                if made.device is not device or float(made[0]) != i + 1:
+                    wrong.append(made)
+
+    threads = [threading.Thread(target=work, args=(cpus[i % 4],)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

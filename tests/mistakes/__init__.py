@@ -7,6 +7,7 @@ from mistakes import (
     callbacks,
     debugging,
     indexing,
+    placement,
     random_numbers,
     structures,
     tracing,
@@ -23,4 +24,5 @@ MISTAKES: list[Mistake] = [
     *debugging.MISTAKES,
     *structures.MISTAKES,
     *callbacks.MISTAKES,
+    *placement.MISTAKES,
 ]

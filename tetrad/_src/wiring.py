@@ -9,9 +9,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,7 @@ from tetrad._src.runtime.entry import Origins
 from tetrad._src.see import command, exhausted
 from tetrad._src.transforms import tracer_methods
 from tetrad._src.util import dtypes, errors, frames
-from tetrad._src.util.config import Config, config, cpu_device_count
+from tetrad._src.util.config import Config, config, cpu_device_count, scoped
 
 
 def _cpu() -> Any:
@@ -51,7 +49,7 @@ def install() -> None:
     lazy.install()
     nonfinite.install()
     guards.install()
-    convert.install(_device_array, _passing_array, _move, _placing)
+    convert.install(_device_array, _passing_array, _move, _Placing)
     methods.install()
     lazy.Recorder.told = staticmethod(bounds.run)  # type: ignore[method-assign]
     keys.listeners.append(key_reports.report)
@@ -61,6 +59,9 @@ def install() -> None:
     Array.__repr__ = _array_text  # type: ignore[method-assign]
     Array.__str__ = _elements_text  # type: ignore[method-assign]
     Config.update = frames.hide_frames(Config.update)  # type: ignore[method-assign]
+    kinds: list[Any] = [scoped, *scoped.__subclasses__()]
+    for kind in kinds:
+        kind.__call__ = frames.hide_frames(kind.__call__)
     for name in _METHODS:
         setattr(Array, name, frames.hide_frames(getattr(Array, name)))
     tracer_methods.install()
@@ -111,19 +112,23 @@ def _line() -> Any:
     return STATE.where or frames.user_frame()
 
 
-@contextlib.contextmanager
-def _placing(target: Any) -> Iterator[None]:
-    """Within it, new arrays are made on the device that a `device=` argument names, or
-    where an array is."""
-    if type(target) is Array:
-        place = target.placement
-    else:
-        place = devices.placement_of(target, "device=", _line())
-    outer, STATE.place = STATE.place, place
-    try:
-        yield
-    finally:
-        STATE.place = outer
+class _Placing:
+    """A block in which new arrays are made on the device that a `device=` argument
+    names, or where an array is."""
+
+    __slots__ = ("place", "outer")
+
+    def __init__(self, target: Any) -> None:
+        if type(target) is Array:
+            self.place = target.placement
+        else:
+            self.place = devices.placement_of(target, "device=", _line())
+
+    def __enter__(self) -> None:
+        self.outer, STATE.place = STATE.place, self.place
+
+    def __exit__(self, *exc: object) -> None:
+        STATE.place = self.outer
 
 
 install()

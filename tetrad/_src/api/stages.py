@@ -230,8 +230,9 @@ class Compiled(Stage):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         entry = function.entry
-        self._place = _placement(entry)
-        self._ahead = Ahead(entry.program, self._program.in_avals, self._place)
+        place = _placement(entry)
+        self._ahead = Ahead(entry.program, self._program.in_avals, place)
+        self._place = self._ahead.place
 
     @property
     def executable(self) -> Any:

@@ -37,6 +37,9 @@ class Ahead:
         avals = insert(in_avals, [x.aval for x in self.arrays], self.places)
         leaves = tuple([_stand_in(aval, place) for aval in avals])
         self.entry = entry_of(op, leaves)
+        if self.entry.targets:
+            place = lazy.constrained(self.entry, place)
+        self.place = place
         call, outs = lazy.call_node(self.entry, leaves, place, user_frame())
         nodes = [call, *outs] if self.entry.several else [call]
         self.executable = execute.prepare(nodes, outs, place.device)
@@ -53,6 +56,10 @@ class Ahead:
             operands.append(x)
         operands = list(insert(operands, self.arrays, self.places))
         place = lazy.place_of(operands)
+        if not place.is_committed:
+            place = self.place
+        elif self.entry.targets:
+            place = lazy.constrained(self.entry, place)
         where = user_frame()
         return lazy.call_now(self.op, self.entry, tuple(operands), place, where)
 

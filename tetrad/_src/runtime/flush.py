@@ -340,10 +340,15 @@ def _flush_foreign(tape: Tape) -> None:
         arg.tape
         for node in tape.nodes[:]
         for arg in node.args
-        if type(arg) is Array and arg.buffer is None and arg.tape is not tape
+        if type(arg) is Array
+        and arg.buffer is None
+        and arg.tape is not tape
+        and type(arg.placement) is not Floating  # it goes where the node runs
     }
     if None in others:
         for node in tape.nodes[:]:
+            if floated:
+                _land_operands(node)
             for arg in node.args:
                 if type(arg) is Array and arg.buffer is None and arg.tape is None:
                     force(arg)

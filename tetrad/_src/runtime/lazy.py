@@ -193,7 +193,7 @@ class Recorder(Trace):
             return _put_on(op, *args)
         entry = entry_of(op, args)
         if entry.targets:
-            place = _constrained(entry, place)
+            place = constrained(entry, place)
         if not op.multiple:
             return _record(entry, args, place)
         where = STATE.where or user_frame()
@@ -325,7 +325,7 @@ def _apart(x: Array, y: Array) -> str:
     )
 
 
-def _constrained(entry: Entry, place: Placement) -> Placement:
+def constrained(entry: Entry, place: Placement) -> Placement:
     """Where a call runs whose function says where: see `api.devices.device_put`."""
     (device, where), *others = entry.targets.items()
     if others:
