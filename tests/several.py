@@ -18,10 +18,12 @@ def cpu_devices(count):
         made.ledger.reclaim = first.ledger.reclaim
         made.ledger.settle = first.ledger.settle
         backend._devices.append(made)
+    registry.recount()
     try:
         yield jax.devices("cpu")
     finally:
         del backend._devices[known:]
+        registry.recount()
 
 
 @contextmanager

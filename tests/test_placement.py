@@ -404,6 +404,19 @@ STAYS = {
     "jit and NumPy": lambda v: jax.jit(lambda a, b: a + b)(v, np.ones(3, "f")),
     "jit over NumPy": lambda v: jax.jit(lambda a: a + np.arange(3.0, dtype="f"))(v),
     "grad": jax.grad(lambda v: jnp.tanh(v).sum() ** 2),
+    "grad of what is linear": jax.grad(lambda v: (2 * v).sum()),
+    "grad of a jitted sum": jax.grad(jax.jit(lambda v: 3 * v.sum())),
+    "nonzero": lambda v: jnp.nonzero(v),
+    "unique": lambda v: jnp.unique(v),
+    "setdiff1d": lambda v: jnp.setdiff1d(v, v[:1]),
+    "where of a mask": lambda v: jnp.where(v > 0),
+    "unstack": lambda v: list(v),
+    "histogram": lambda v: jnp.histogram(v, 3),
+    "einsum": lambda v: jnp.einsum("i,i", v, v),
+    "top_k": lambda v: lax.top_k(v, 2),
+    "pure_callback": lambda v: jax.pure_callback(
+        lambda a: 2 * np.asarray(a), jax.ShapeDtypeStruct((3,), "float32"), v
+    ),
     "hessian": jax.hessian(lambda v: jnp.tanh(v).sum() ** 2),
     "jvp": lambda v: jax.jvp(jnp.sin, (v,), (jnp.ones_like(v),)),
     "vjp": lambda v: jax.vjp(jnp.sin, v)[1](v),
@@ -566,7 +579,7 @@ def test_creation_on_another_platform(cpus, name):
         jax.block_until_ready(made)
 
 
-NO_LAPACK = {"linalg"}
+NO_LAPACK = {"linalg", "pure_callback"}
 
 
 @needs_plugin
@@ -596,3 +609,16 @@ def test_eight_threads_have_their_own_default_device(cpus):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_what_a_function_closes_over_follows_its_arguments(cpus, x, c):
+    f = jax.jit(lambda v: v * c + x)
+    assert where(f(x)) == ("cpu:2", True)
+    moved = jax.device_put(x, cpus[1])
+    with jax.see.transfers() as t:
+        for _ in range(3):
+            made = f(moved)
+            assert where(made) == ("cpu:1", True)
+    np.testing.assert_array_equal(made, x * x + x)
+    assert t.total == 2 * x.nbytes  # once each
+    assert where(f(c)) == ("cpu:2", True)

@@ -32,6 +32,7 @@ from tetrad._src.control.signature import check_callable as check_callable
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr
+from tetrad._src.numpy.create import ones_like
 from tetrad._src.ops.views import zeros
 from tetrad._src.transforms.jvp import jvp_flat
 from tetrad._src.transforms.linearize import Tape, linearize_flat
@@ -318,6 +319,8 @@ def _kind_of_result(out: Any) -> str:
 
 def _seed(out: Any) -> Any:
     """The cotangent 1 of a scalar result, in its dtype."""
+    if getattr(out, "committed", False):
+        return ones_like(out)  # there, so that the gradient stays there
     aval = aval_of(out)
     if aval.weak_type and aval_of(1.0) is aval:
         return 1.0

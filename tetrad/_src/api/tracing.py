@@ -28,6 +28,9 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Tracer, Value, at, aval_of, base_trace
 from tetrad._src.core.jaxpr import Jaxpr, Why
 from tetrad._src.core.stage import stage
+from tetrad._src.runtime import device as registry
+from tetrad._src.runtime import lazy
+from tetrad._src.runtime.array import Array
 from tetrad._src.transforms.vmap import named_axes
 from tetrad._src.util import frames, log, monitoring, tree
 from tetrad._src.util.config import COMPILED, config
@@ -341,6 +344,7 @@ class Entry:
 
     __slots__ = (
         "op", "consts", "out_tree", "single", "program", "kept", "warning", "keys",
+        "copies",
     )  # fmt: skip
 
     def __init__(
@@ -357,16 +361,40 @@ class Entry:
         self.program: Any = op
         self.kept: tuple[int, ...] | None = None
         self.warning: str | None = None
+        self.copies: dict[Any, tuple[Any, ...]] = {}  # of consts, by device
         self.single = tree.treedef_is_leaf(out_tree) and out_tree.num_leaves == 1
 
     def operands(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """What `program` takes."""
         if self.kept is None and not self.consts:
             return tuple(leaves)
-        both = (*self.consts, *leaves)
+        consts = self.consts
+        if consts and registry.several():
+            consts = self._beside(leaves)
+        both = (*consts, *leaves)
         if self.kept is None:
             return both
         return tuple([both[i] for i in self.kept])
+
+    def _beside(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """What the function closes over, where its arguments are committed.
+
+        It is part of the program, so it follows, wherever it was placed; copies are kept.
+        """
+        placed = [x for x in leaves if type(x) is Array and x.placement.is_committed]
+        if not placed:
+            return self.consts
+        device = placed[0].placement.device
+        found = self.copies.get(device)
+        if found is None:
+            found = tuple(
+                [
+                    lazy.copy_on(c, device) if type(c) is Array else c
+                    for c in self.consts
+                ]
+            )
+            self.copies[device] = found
+        return found
 
     def explain(self, function: str, reason: str) -> None:
         """Notes why there is this trace, for those who ask why a program is compiled."""

@@ -79,6 +79,16 @@ def on_device(x: Value, device: Any) -> Value:
     return x if device is None else relocate(x, device)
 
 
+def array_beside(host: np.ndarray, *arrays: Any) -> Value:
+    """A host array that was computed from `arrays`, on the device where one of them is
+    committed."""
+    for x in arrays:
+        if getattr(x, "committed", False):
+            with placing(x):
+                return device_array(host, False)
+    return device_array(host, False)
+
+
 def there(device: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`function(*args, **kwargs)` with all that it makes on `device`, and the result.
 

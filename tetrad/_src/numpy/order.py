@@ -525,7 +525,7 @@ def _unique_on_host(
         raise NotImplementedError(f"{name}: size together with axis is not available")
     if axis is None:
         parts[2] = parts[2].reshape(host.shape)
-    return Unique(*[convert.device_array(part, False) for part in parts])
+    return Unique(*[convert.array_beside(part, x) for part in parts])
 
 
 def _unique_to_size(x: Value, size: int, fill: Any, equal_nan: bool) -> Unique:

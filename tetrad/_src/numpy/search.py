@@ -62,10 +62,7 @@ def _places(x: Value, name: str) -> tuple[Any, ...]:
         )
     dtype = int_dtype()
     return tuple(
-        [
-            convert.device_array(i.astype(dtype), False)
-            for i in np.nonzero(np.asarray(x))
-        ]
+        [convert.array_beside(i.astype(dtype), x) for i in np.nonzero(np.asarray(x))]
     )
 
 

@@ -242,6 +242,7 @@ def backend(platform: str | None = None) -> Any:
         for device in made.devices():
             device.ledger.choose(config.tetrad_memory_limit)
         _backends[name] = made
+        recount()
         for tell in on_made:
             tell(made)
         if name not in _order:
@@ -332,10 +333,18 @@ def devices(platform: str | None = None) -> list[Device]:
     return list(backend(platform).devices())
 
 
+_devices_made = 0
+
+
 def several() -> bool:
     """Whether there is more than one device in use."""
-    backends = list(_backends.values())
-    return len(backends) > 1 or any([len(b.devices()) > 1 for b in backends])
+    return _devices_made > 1
+
+
+def recount() -> None:
+    """Counts the devices in use."""
+    global _devices_made
+    _devices_made = sum([len(b.devices()) for b in list(_backends.values())])
 
 
 def tell_of_backends(listener: Callable[[Any], None]) -> Callable[[], None]:

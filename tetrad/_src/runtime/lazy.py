@@ -684,6 +684,16 @@ def copy_to(x: Array, place: Placement, share: bool = True) -> Array:
     return _noted(x, ready(moved, x.aval, place, where))
 
 
+def copy_on(x: Array, device: Device) -> Array:
+    """A copy that nobody placed, on `device`; `x` itself if it is there."""
+    data = x.args
+    if type(x.placement) is Floating and x.buffer is None and data:
+        made = _floating(data, x.aval, device, x.where)
+        land(made, device)
+        return made
+    return x if x.placement.device is device else copy_to(x, device.free)
+
+
 def duplicate(x: Array) -> Array:
     """A copy of `x` beside it."""
     return copy_to(x, x.placement, share=False)
