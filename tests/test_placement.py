@@ -139,6 +139,10 @@ def test_creation_takes_shardings_and_nothing_else(cpus, x):
     there = jax.sharding.SingleDeviceSharding(cpus[3])
     assert where(jnp.zeros(3, device=there)) == ("cpu:3", True)
     assert where(jnp.ones(3, device=x.sharding)) == ("cpu:0", True)
+    assert where(lax.full((3,), 1.0, sharding=there)) == ("cpu:3", True)
+    assert where(lax.full_like(x, 1.0, sharding=there)) == ("cpu:3", True)
+    made = jax.jit(lambda: lax.full((3,), 1.0, sharding=there))()
+    assert where(made) == ("cpu:3", True)
     with pytest.raises(ValueError, match="takes a device such as"):
         jnp.zeros(3, device="cpu")
 
@@ -209,6 +213,7 @@ def test_results_of_committed_operands_are_committed(cpus, c, x):
         jax.grad(lambda v: (v**2).sum())(c), jax.jvp(jnp.sin, (c,), (x,)),
         jax.vmap(lambda v: v + 1)(c), jax.random.normal(key, (3,)),
         jax.random.split(other), lax.scan(lambda a, b: (a + b, a), 0.0, c),
+        lax.full_like(c, 2), lax.full_like(c, 2, shape=(4,)),
         copy.copy(c), copy.deepcopy(c), c @ c, jnp.dot(c, np.ones(3, "f")),
     ]  # fmt: skip
     for result in made:

@@ -17,7 +17,7 @@ import numpy as np
 from tetrad._src.api import devices, plugins
 from tetrad._src.control import bounds, key_reports
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import STATE
+from tetrad._src.core.bind import STATE, making_at
 from tetrad._src.numpy import convert, methods, text
 from tetrad._src.ops import keys
 from tetrad._src.runtime import device, guards, lazy, nonfinite
@@ -49,7 +49,7 @@ def install() -> None:
     lazy.install()
     nonfinite.install()
     guards.install()
-    convert.install(_device_array, _passing_array, _move, _Placing)
+    convert.install(_device_array, _passing_array, _move, _placing)
     methods.install()
     lazy.Recorder.told = staticmethod(bounds.run)  # type: ignore[method-assign]
     keys.listeners.append(key_reports.report)
@@ -112,23 +112,9 @@ def _line() -> Any:
     return STATE.where or frames.user_frame()
 
 
-class _Placing:
-    """A block in which new arrays are made on the device that a `device=` argument
-    names, or where an array is."""
-
-    __slots__ = ("place", "outer")
-
-    def __init__(self, target: Any) -> None:
-        if type(target) is Array:
-            self.place = target.placement
-        else:
-            self.place = devices.placement_of(target, "device=", _line())
-
-    def __enter__(self) -> None:
-        self.outer, STATE.place = STATE.place, self.place
-
-    def __exit__(self, *exc: object) -> None:
-        STATE.place = self.outer
+def _placing(target: Any) -> making_at:
+    """A block in which new arrays are made on the device of a `device=` argument."""
+    return making_at(devices.placement_of(target, "device=", _line()))
 
 
 install()

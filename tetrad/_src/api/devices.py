@@ -13,7 +13,7 @@ from tetrad._src.api.formats import Format
 from tetrad._src.core.bind import STATE, Tracer, Value, aval_of
 from tetrad._src.core.mesh import named_in_force
 from tetrad._src.core.sharding import PartitionSpec, Sharding
-from tetrad._src.ops.identity import DevicePut
+from tetrad._src.ops.placing import DevicePut
 from tetrad._src.runtime import array as array_module
 from tetrad._src.runtime import device as registry
 from tetrad._src.runtime import host, lazy

@@ -36,7 +36,7 @@ from tetrad._src.api.tracing import Call, Entry, TracedFunction
 from tetrad._src.api.tracing import on_compile as on_compile
 from tetrad._src.control.call import JaxprCall, Jit
 from tetrad._src.control.signature import name_of
-from tetrad._src.core.bind import STATE, Value, base_trace
+from tetrad._src.core.bind import STATE, Value, base_trace, making_at
 from tetrad._src.core.jaxpr import DONOR_NAMES, Jaxpr, eval_jaxpr
 from tetrad._src.runtime.device import Placement
 from tetrad._src.util import frames, tree
@@ -325,11 +325,8 @@ class DeviceFunction(JitFunction):
 
     def _run(self, program: Jit, operands: Sequence[Any]) -> Any:
         place = self._place()
-        outer, STATE.place = STATE.place, place
-        try:
+        with making_at(place):
             return super()._run(program, [_moved(x, place) for x in operands])
-        finally:
-            STATE.place = outer
 
     def _inside(self, op: JaxprCall, operands: Sequence[Any]) -> Any:
         place = self._place()

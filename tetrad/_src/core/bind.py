@@ -120,6 +120,31 @@ class at:
         STATE.trace = self.old
 
 
+class making_at:
+    """`with making_at(place):` arrays that depend on no others are made there.
+
+    `place` is a placement of the runtime; None leaves it as it is.
+    """
+
+    __slots__ = ("place", "outer")
+
+    def __init__(self, place: Any) -> None:
+        self.place = place
+
+    def __enter__(self) -> None:
+        self.outer = STATE.place
+        if self.place is not None:
+            STATE.place = self.place
+
+    def __exit__(self, *exc: object) -> None:
+        STATE.place = self.outer
+
+
+def home_of(x: Any) -> Any:
+    """The placement of an array that the user placed; None for all others."""
+    return x.placement if getattr(x, "committed", False) else None
+
+
 def set_base(trace: Trace) -> None:
     """The port of the recorder: what receives operations outside transformations."""
     _State.trace = trace

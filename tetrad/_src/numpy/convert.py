@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.bind import Value, aval_of, home_of, making_at
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.dtype import (
     PYTHON_NUMBERS,
@@ -51,10 +51,7 @@ def relocate(x: Value, device: Any) -> Value:
 
 
 def placing(device: Any) -> AbstractContextManager[None]:
-    """A block in which new arrays are made on `device`, or where the array `device` is.
-
-    Wiring replaces this function.
-    """
+    """A block in which new arrays are made on `device`. Wiring replaces this function."""
     raise RuntimeError("no runtime is installed: import tetrad, not its parts")
 
 
@@ -82,11 +79,9 @@ def on_device(x: Value, device: Any) -> Value:
 def array_beside(host: np.ndarray, *arrays: Any) -> Value:
     """A host array that was computed from `arrays`, on the device where one of them is
     committed."""
-    for x in arrays:
-        if getattr(x, "committed", False):
-            with placing(x):
-                return device_array(host, False)
-    return device_array(host, False)
+    homes = [home for x in arrays if (home := home_of(x)) is not None]
+    with making_at(homes[0] if homes else None):
+        return device_array(host, False)
 
 
 def there(device: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import STATE, Tracer, Value, aval_of
+from tetrad._src.core.bind import STATE, Tracer, Value, aval_of, home_of, making_at
 from tetrad._src.numpy import convert, lax
 from tetrad._src.numpy.axes import axis_argument, shape_argument, static_int
 from tetrad._src.numpy.convert import operand, there, value
@@ -145,10 +145,8 @@ def _like(a: Any, fill: Any, dtype: Any, shape: Any, name: str, device: Any) -> 
     aval = _type_of(a, name)
     if device is not None:
         return there(device, _full_of, aval, fill, dtype, shape, name)  # type: ignore[no-any-return]
-    if getattr(a, "committed", False):
-        with convert.placing(a):
-            return _full_of(aval, fill, dtype, shape, name)
-    return _full_of(aval, fill, dtype, shape, name)
+    with making_at(home_of(a)):
+        return _full_of(aval, fill, dtype, shape, name)
 
 
 def _full_of(aval: Any, fill: Any, dtype: Any, shape: Any, name: str) -> Any:

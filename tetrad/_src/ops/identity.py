@@ -1,4 +1,4 @@
-"""The same values: as a copy, elsewhere, or as constants to differentiation."""
+"""The same values: as a copy, or as constants to differentiation."""
 
 from __future__ import annotations
 
@@ -26,34 +26,6 @@ class Copy(Unary):
 
     def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
         return (ct,)
-
-    def scalar(self, block: Any, x: Any) -> Any:
-        return x
-
-    def expand(self, x: Any) -> Any:
-        return x
-
-
-class DevicePut(Unary):
-    """The same values, on another device.
-
-    `target` and `source` are placements of the runtime: where the operand goes, and where
-    it was if that is known; its cotangent goes back there.
-    """
-
-    target: Any  # type: ignore[misc]
-    source: Any = None
-    accepts = "fcuibK"
-    linear = ((0,),)
-    hidden = ("source",)
-
-    def transpose(self, ct: Any, x: Any) -> tuple[Any, ...]:
-        if self.source is None:
-            return (ct,)
-        return (DevicePut(self.source, self.target)(ct),)
-
-    def simplify(self, x: Any) -> Any:
-        return x if isinstance(x, Value) else None
 
     def scalar(self, block: Any, x: Any) -> Any:
         return x

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.avals import Aval
-from tetrad._src.core.bind import Value, aval_of
+from tetrad._src.core.bind import STATE, Value, aval_of, home_of, making_at
 from tetrad._src.core.op import Axis
 from tetrad._src.ops.axes import check_axes, check_axis, check_shape, ints, up
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import Operand, Rearrange, Reduce, Shape, check_operand
+from tetrad._src.ops.placing import DevicePut
 from tetrad._src.util import dtypes
 from tetrad._src.util.dtypes import canonicalize_dtype
 
@@ -605,15 +606,27 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, check_shape((size,), "iota"), 0)
 
 
-def full(shape: Sequence[int], fill_value: Operand, dtype: Any = None) -> Any:
+def full(
+    shape: Sequence[int],
+    fill_value: Operand,
+    dtype: Any = None,
+    *,
+    sharding: Any = None,
+) -> Any:
     """An array of `shape` whose elements are all `fill_value`, a scalar.
 
-    Without `dtype` the result has that of `fill_value`. TypeError if that has a shape.
+    Without `dtype` the result has that of `fill_value`; with a `sharding` of one device it
+    is made there. TypeError if `fill_value` has a shape.
 
     >>> from tetrad import lax
     >>> lax.full((2,), 7, "float32")
     Array([7., 7.], dtype=float32)
     """
+    if sharding is not None:
+        place = sharding.placement
+        with making_at(place):
+            made = full(shape, fill_value, dtype)
+        return DevicePut(place)(made) if STATE.trace.stages else made
     shape = check_shape(shape, "full")
     return BroadcastInDim(shape, ())(_scalar(fill_value, dtype))
 
@@ -651,19 +664,25 @@ def full_like(
     fill_value: Operand,
     dtype: Any = None,
     shape: Sequence[int] | None = None,
+    *,
+    sharding: Any = None,
 ) -> Any:
     """`full` with the shape and dtype of `x` where they are not given.
+
+    Without `sharding` it is made where `x` is committed, if it is.
 
     >>> from tetrad import lax
     >>> lax.full_like(lax.iota("int32", 2), 5)
     Array([5, 5], dtype=int32)
     """
     aval = aval_of(x)
-    return full(
-        aval.shape if shape is None else shape,
-        fill_value,
-        aval.dtype if dtype is None else dtype,
-    )
+    with making_at(home_of(x) if sharding is None else None):
+        return full(
+            aval.shape if shape is None else shape,
+            fill_value,
+            aval.dtype if dtype is None else dtype,
+            sharding=sharding,
+        )
 
 
 def constant(aval: Aval, value: int) -> Any:
