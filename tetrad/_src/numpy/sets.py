@@ -93,10 +93,10 @@ def intersect1d(
     x, y = _on_host(name, ar1, ar2)
     found: Any = np.intersect1d(x, y, assume_unique, return_indices)  # type: ignore[call-overload]
     if not return_indices:
-        return convert.device_array(found, False)
+        return convert.array_beside(found, ar1, ar2)
     values, first, second = found
     places = [part.astype(int_dtype()) for part in (first, second)]
-    return tuple([convert.device_array(part, False) for part in (values, *places)])
+    return tuple([convert.array_beside(p, ar1, ar2) for p in (values, *places)])
 
 
 def _sized_intersection(
@@ -146,7 +146,7 @@ def setdiff1d(
     name = "jnp.setdiff1d"
     if size is None:
         x, y = _on_host(name, ar1, ar2)
-        return convert.device_array(np.setdiff1d(x, y, assume_unique), False)
+        return convert.array_beside(np.setdiff1d(x, y, assume_unique), ar1, ar2)
     v, w = _flat(name, ar1, ar2)
     if not assume_unique:
         v = sort(v)
@@ -176,7 +176,7 @@ def setxor1d(
     name = "jnp.setxor1d"
     if size is None:
         x, y = _on_host(name, ar1, ar2)
-        return convert.device_array(np.setxor1d(x, y, assume_unique), False)
+        return convert.array_beside(np.setxor1d(x, y, assume_unique), ar1, ar2)
     x, y = _flat(name, ar1, ar2)
     both = sort(lax.concatenate([x, y], 0))
     mask = lax.bitwise_and(_first_of_runs(both), lax.ne(isin(both, x), isin(both, y)))

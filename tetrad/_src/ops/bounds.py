@@ -98,11 +98,10 @@ def _extremes(index: Any) -> tuple[int, int] | None:
     found: tuple[int, int] | None = getattr(index, "extremes", None)
     if found is not None or isinstance(index, Tracer):
         return found
-    if index.size > LARGEST or not index.is_ready():  # type: ignore[attr-defined]
+    if index.size > LARGEST:
         return None
-    if index.device.platform != "cpu":  # type: ignore[attr-defined]
-        return None
-    return remember(index, index._host())  # type: ignore[attr-defined]
+    host = index._peek()  # type: ignore[attr-defined]
+    return None if host is None else remember(index, host)
 
 
 def remember(index: Any, host: np.ndarray[Any, Any]) -> tuple[int, int]:

@@ -193,6 +193,16 @@ class Array(Value, metaclass=ArrayType):
         )
         return host
 
+    def _peek(self) -> np.ndarray[Any, Any] | None:
+        """The same if the value can be seen at once and without a copy; else None."""
+        if type(self.placement) is Floating and self.args:
+            data: np.ndarray[Any, Any] = self.args[0]
+            return data
+        buffer = self.buffer
+        if buffer is None or type(buffer) is Deleted or not buffer.ready():
+            return None
+        return self._host() if self.placement.device.backend.shares_host else None
+
     def _read(self) -> np.ndarray[Any, Any]:
         """The same for users: who wants to know of reads hears of it."""
         if events.transfers.listeners or events.guards.listeners:

@@ -152,16 +152,14 @@ class Recorder(Trace):
                 else:
                     place = _together(place, arg.placement)
                     if place is None:
-                        return self.general(op, args)  # type: ignore[no-any-return]
+                        return self.slow_call(op, args)
         if mixed:
             entry = _mixed_entry(op, args)
         if entry is None:
-            if BOUNDS in op.effects and (outs := self.told(op, args)) is not None:
-                return outs
-            return self.general(op, args)  # type: ignore[no-any-return]
+            return self.slow_call(op, args)
         arg = None
         if type(place) is not Placement and not _at_home(place):
-            return self.general(op, args)  # type: ignore[no-any-return]
+            return self.slow_call(op, args)
         tape = _threads.tape
         if len(tape.nodes) >= tape.cut or tape.load > HEAVY:
             checkpoint(tape)
@@ -172,6 +170,12 @@ class Recorder(Trace):
         if not entry.several:
             return [made]
         return _project(made)
+
+    def slow_call(self, op: Op, args: Sequence[Any]) -> list[Any]:
+        """A call that is not recorded as one before."""
+        if BOUNDS in op.effects and (outs := self.told(op, args)) is not None:
+            return outs
+        return self.general(op, args)  # type: ignore[no-any-return]
 
     def general(self, op: Op, args: Sequence[Any]) -> Any:
         """Every operation: converts operands, infers, places, records."""
