@@ -103,7 +103,7 @@ class DeviceMemory:
         words = f"{self.device}: {human(self.bytes_in_use)} in use"
         words += f", peak {human(self.peak)}"
         if self.history is not None:
-            pieces = f"{self.allocations} piece{'s' * (self.allocations != 1)}"
+            pieces = page.counted(self.allocations, "piece")
             words += (
                 f"; in this block {signed(self.delta)},"
                 f" {human(self.allocated)} allocated in {pieces}"
@@ -234,7 +234,7 @@ class Memory:
     def __str__(self) -> str:
         text = "\n".join(map(str, self.devices)) or "no device has been used yet"
         if self._histories and self.copies:
-            times = f"{self.copies} time{'s' * (self.copies != 1)}"
+            times = page.counted(self.copies, "time")
             text += (
                 f"\nupdates copied their arrays {times}, {human(self.copied)}:"
                 " see.copies() lists them"

@@ -101,6 +101,11 @@ def _when(charts: Iterable[tuple[Any, Chart | None]]) -> str:
     return " · ".join(words)
 
 
+def counted(count: int, thing: str) -> str:
+    """2, piece → 2 pieces"""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 # --------------------------------------------------------------------------------- parts
 
 
@@ -115,11 +120,11 @@ def _tiles(report: Any) -> str:
         grown = report.delta
         sign = "+" if grown > 0 else "−" if grown < 0 else "±"
         tiles.append(("change", f"{sign}{human(abs(grown))}", ""))
-    pieces = f"in {report.allocations} pieces"
+    pieces = f"in {counted(report.allocations, 'piece')}"
     tiles.append(("allocated", human(report.allocated), pieces))
     if report.copies:
         tiles.append(
-            ("copies by updates", human(report.copied), f"{report.copies} times")
+            ("copies by updates", human(report.copied), counted(report.copies, "time"))
         )
     return "\n".join(
         [
@@ -262,6 +267,7 @@ PARTS = """\
 .tetrad .source{color:var(--soft);overflow-wrap:anywhere}
 .tetrad .tiles{display:flex;flex-wrap:wrap;gap:8px 40px;margin:16px 0 20px}
 .tetrad .tiles div{min-width:96px}
+.tetrad section+section{margin-top:32px}
 .tetrad dt{color:var(--soft);font-size:13px}
 .tetrad dd{margin:0;font-size:22px;font-weight:600;font-variant-numeric:tabular-nums}
 .tetrad dd small{font-size:13px;font-weight:400;color:var(--soft)}
