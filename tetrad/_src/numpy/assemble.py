@@ -11,6 +11,7 @@ from tetrad._src.numpy import lax
 from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.elementwise import no_out, no_sharding
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, same_dtype
 from tetrad._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d
@@ -96,6 +97,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
+    no_out("jnp.stack", out)
     name = "jnp.stack"
     xs = _arrays(arrays, name, dtype)
     for i, x in enumerate(xs):
@@ -340,6 +342,7 @@ def repeat(
     >>> jnp.repeat(jnp.array([1, 2]), 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
+    no_sharding("jnp.repeat", out_sharding)
     name = "jnp.repeat"
     x = value(a, name, "a")
     if axis is None:

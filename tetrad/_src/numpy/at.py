@@ -18,7 +18,7 @@ from tetrad._src.core.bind import Value, active, aval_of
 from tetrad._src.numpy import elementwise, lax
 from tetrad._src.numpy.convert import operand
 from tetrad._src.numpy.create import spread
-from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.elementwise import no_sharding, number
 from tetrad._src.numpy.index import (
     Index,
     Span,
@@ -126,6 +126,7 @@ class AtIndex:
         lifted = bool_axes(x, idx)
         if lifted is not None:
             x, idx, _ = lifted
+        no_sharding("x.at[i].get", out_sharding)
         found = _mode(mode, "x.at[i].get")
         index = parse(idx, x.shape, NAME, lenient=mode is not None)
         _negative_wraps(index, wrap_negative_indices)
@@ -371,6 +372,7 @@ def _options(options: dict[str, Any], name: str) -> tuple[Any, tuple[bool, bool]
     for key in options:
         if key not in known:
             raise TypeError(f"{name} has no argument {key!r}")
+    no_sharding(name, options.get("out_sharding"))
     mode = _mode(options.get("mode"), name)
     is_sorted, unique = [bool(options.get(key, False)) for key in _PROMISES]
     return mode, (is_sorted, unique), bool(options.get("wrap_negative_indices", True))

@@ -15,6 +15,7 @@ from tetrad._src.numpy.axes import axes_argument, axis_argument, static_int
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.create import diagonal
 from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.elementwise import no_out, no_sharding
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (
     broadcast_shapes,
@@ -92,6 +93,7 @@ def matmul(
     >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)
     """
+    no_sharding("jnp.matmul", out_sharding)
     return product(a, b, "jnp.matmul", precision, preferred_element_type)
 
 
@@ -184,6 +186,7 @@ def dot(
     >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4]))
     Array(11, dtype=int32)
     """
+    no_sharding("jnp.dot", out_sharding)
     name = "jnp.dot"
     x, y, preferred, weak = _pair(name, a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
@@ -312,6 +315,7 @@ def outer(a: Any, b: Any, out: None = None) -> Value:
     Array([[3, 4],
            [6, 8]], dtype=int32)
     """
+    no_out("jnp.outer", out)
     x, y = [value(v, "jnp.outer") for v in promote_dtypes("jnp.outer", a, b)]
     m, n = x.size, y.size
     left = lax.broadcast_in_dim(lax.reshape(x, (m,)), (m, n), (0,))
@@ -338,6 +342,7 @@ def tensordot(
     >>> jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), 1).shape
     (2, 4)
     """
+    no_sharding("jnp.tensordot", out_sharding)
     name = "jnp.tensordot"
     x, y, preferred, weak = _pair(name, a, b, preferred_element_type)
     if isinstance(axes, (list, tuple)):

@@ -705,6 +705,8 @@ def meshgrid(
            [0, 1]], dtype=int32)
     """
     name = "jnp.meshgrid"
+    if not copy:
+        raise ValueError(f"{name}: arrays have their own memory; leave copy=False out")
     if indexing not in ("xy", "ij"):
         raise ValueError(f'{name}: indexing must be "xy" or "ij", got {indexing!r}')
     xs = [value(x, name) for x in xi]

@@ -16,7 +16,7 @@ from tetrad._src.core.bind import Value
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument
-from tetrad._src.numpy.elementwise import no_out, number
+from tetrad._src.numpy.elementwise import no_out, no_sharding, number
 from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import call, lattice
 from tetrad._src.numpy.reduce import summed
@@ -49,6 +49,12 @@ def einsum(
     >>> jnp.einsum("ij,j->i", jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)
     """
+    no_sharding(NAME, out_sharding)
+    if _dot_general not in (None, lax.dot_general):
+        raise NotImplementedError(
+            f"{NAME}: _dot_general is not available; write the products yourself, in the"
+            " order of jnp.einsum_path"
+        )
     no_out(NAME, out)
     given: Sequence[Any] = operands
     if not isinstance(subscripts, str):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import STATE, Value, aval_of
+from tetrad._src.core.mesh import is_whole
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.axes import static_int
 from tetrad._src.numpy.convert import operand
@@ -317,6 +318,15 @@ def no_out(name: str, out: Any) -> None:
         raise NotImplementedError(
             f"{name}: arrays never change, so there is no out argument; write"
             f" out = {name}(...)"
+        )
+
+
+def no_sharding(name: str, sharding: Any) -> None:
+    """Refuses an argument `out_sharding` that spreads a result over devices."""
+    if sharding is not None and not is_whole(sharding):
+        raise NotImplementedError(
+            f"{name}: out_sharding is not available; leave it out, and write"
+            " jax.device_put(result, sharding)"
         )
 
 

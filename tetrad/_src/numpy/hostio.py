@@ -9,7 +9,13 @@ import ml_dtypes
 import numpy as np
 
 from tetrad._src.core.bind import Value
-from tetrad._src.numpy.convert import asarray, on_device, there, value
+from tetrad._src.numpy.convert import (
+    asarray,
+    fresh_copy,
+    on_device,
+    there,
+    value,
+)
 from tetrad._src.numpy.methods import converted
 
 
@@ -93,13 +99,21 @@ def frombuffer(
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Value:
     """A copy of the array of another library, through DLPack.
 
+    An array of ours is given back as it is, unless `copy` is true. ValueError if `copy` is
+    False and the array is of another library.
+
     >>> import numpy
     >>> import tetrad.numpy as jnp
     >>> jnp.from_dlpack(numpy.ones(2, "float32"))
     Array([1., 1.], dtype=float32)
     """
     if isinstance(x, Value):
-        return on_device(x, device)
+        return on_device(fresh_copy(x) if copy else x, device)
+    if copy is False:
+        raise ValueError(
+            "jnp.from_dlpack: memory of another library is copied, so that nobody can"
+            " change an array; leave copy=False out"
+        )
     if not hasattr(x, "__dlpack__"):
         raise TypeError(
             f"jnp.from_dlpack: an array of another library is needed, got"

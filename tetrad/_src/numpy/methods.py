@@ -32,6 +32,7 @@ from tetrad._src.numpy.at import At
 from tetrad._src.numpy.axes import static_advice
 from tetrad._src.numpy.convert import array_like, fresh_copy, on_device
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype
+from tetrad._src.numpy.elementwise import no_sharding
 from tetrad._src.numpy.index import getitem
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.text import format_array as format_array
@@ -354,10 +355,16 @@ def flat(x: Any) -> Any:
 
 
 @method
-@planned()
 def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """The array with its elements converted to `dtype`: see `jnp.astype`."""
-    return converted(on_device(x, device), dtype, copy, "x.astype")
+    if device is None:
+        return _astype(x, dtype, copy)
+    return _astype(on_device(x, device), dtype, copy)
+
+
+@planned()
+def _astype(x: Any, dtype: Any, copy: bool) -> Any:
+    return converted(x, dtype, copy, "x.astype")
 
 
 def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
@@ -391,6 +398,7 @@ def reshape(
     out_sharding: Any = None,
 ) -> Any:
     """The elements in another shape: see `jnp.reshape`."""
+    no_sharding("x.reshape", out_sharding)
     new = args[0] if len(args) == 1 else args
     return shape.reshaped(x, new, order, copy, "x.reshape")
 
@@ -410,13 +418,13 @@ def transpose(x: Any, *args: Any) -> Any:
 @method
 def ravel(x: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements as a vector."""
-    return shape.ravel(x, order)
+    return shape.ravel(x, order, out_sharding=out_sharding)
 
 
 @method
 def flatten(x: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements as a vector."""
-    return shape.ravel(x, order)
+    return shape.ravel(x, order, out_sharding=out_sharding)
 
 
 @method
@@ -601,6 +609,11 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
 
     A narrower one makes the last axis longer, a wider one shorter.
     """
+    if type is not None:
+        raise NotImplementedError(
+            f"x.view: there is one type of arrays, so type must be None, got {type!r};"
+            " np.asarray(x).view(type=...) gives NumPy's other types"
+        )
     if dtype is None:
         return x
     found = dtype_argument(dtype, "x.view")

@@ -192,6 +192,7 @@ def quantile(
     >>> jnp.quantile(jnp.array([1., 2., 4.]), 0.75)
     Array(3., dtype=float32)
     """
+    _never_overwritten("jnp.quantile", overwrite_input)
     method = interpolation or method
     return _quantile(a, q, axis, out, method, keepdims, False, "jnp.quantile", weights)
 
@@ -214,6 +215,7 @@ def nanquantile(
     >>> jnp.nanquantile(jnp.array([1., jnp.nan, 3.]), 0.5)
     Array(2., dtype=float32)
     """
+    _never_overwritten("jnp.nanquantile", overwrite_input)
     method = interpolation or method
     return _quantile(
         a, q, axis, out, method, keepdims, True, "jnp.nanquantile", weights
@@ -238,6 +240,7 @@ def percentile(
     >>> jnp.percentile(jnp.array([1., 2., 4.]), 50)
     Array(2., dtype=float32)
     """
+    _never_overwritten("jnp.percentile", overwrite_input)
     (share,) = promote_floats("jnp.percentile", q)
     share = lax.div(share, number(share, 100))
     method = interpolation or method
@@ -264,6 +267,7 @@ def nanpercentile(
     >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 50)
     Array(2., dtype=float32)
     """
+    _never_overwritten("jnp.nanpercentile", overwrite_input)
     (share,) = promote_floats("jnp.nanpercentile", q)
     share = lax.div(share, number(share, 100))
     method = interpolation or method
@@ -286,6 +290,7 @@ def median(
     >>> jnp.median(jnp.array([1., 9., 2.]))
     Array(2., dtype=float32)
     """
+    _never_overwritten("jnp.median", overwrite_input)
     return _quantile(a, 0.5, axis, out, "midpoint", keepdims, False, "jnp.median")
 
 
@@ -302,6 +307,7 @@ def nanmedian(
     >>> jnp.nanmedian(jnp.array([1., jnp.nan, 3.]))
     Array(2., dtype=float32)
     """
+    _never_overwritten("jnp.nanmedian", overwrite_input)
     return _quantile(a, 0.5, axis, out, "midpoint", keepdims, True, "jnp.nanmedian")
 
 
@@ -497,6 +503,14 @@ def unique(
     wanted = (True, return_index, return_inverse, return_counts)
     result = tuple([part for part, want in zip(found, wanted) if want])
     return result[0] if len(result) == 1 else result
+
+
+def _never_overwritten(name: str, overwrite_input: bool) -> None:
+    """Refuses NumPy's permission to spoil the argument."""
+    if overwrite_input:
+        raise ValueError(
+            f"{name}: arrays never change, so overwrite_input must be False; leave it out"
+        )
 
 
 def _known(x: Value, name: str) -> np.ndarray:

@@ -203,16 +203,17 @@ def digitize(
     Array([1, 3], dtype=int32)
     """
     name = "jnp.digitize"
+    method = "scan" if method is None else method
     edges = value(bins, name, "bins")
     if edges.ndim != 1:
         raise ValueError(f"{call(name)}: bins must be a vector, got {describe(edges)}")
     v = operand(x, name, "x")
     side = "right" if not right else "left"
-    rising = searchsorted(edges, v, side)
+    rising = searchsorted(edges, v, side, method=method)
     n = edges.shape[0]
     if n < 2:
         return rising
-    above = searchsorted(lax.rev(edges, (0,)), v, side)
+    above = searchsorted(lax.rev(edges, (0,)), v, side, method=method)
     falling = lax.sub(number(above, n), above)
     rises = lax.le(edges[0], edges[-1])
     return lax.select(rises, rising, falling)

@@ -18,6 +18,7 @@ from tetrad._src.numpy.axes import (
 )
 from tetrad._src.numpy.convert import fresh_copy, operands, value
 from tetrad._src.numpy.create import spread
+from tetrad._src.numpy.elementwise import no_sharding
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import call, common_shape
 from tetrad._src.util import errors, frames
@@ -135,6 +136,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Value:
     >>> jnp.ravel(jnp.ones((2, 2)))
     Array([1., 1., 1., 1.], dtype=float32)
     """
+    no_sharding("jnp.ravel", out_sharding)
     x = value(a, "jnp.ravel", "a")
     if order == "K":
         raise NotImplementedError('jnp.ravel: order "K" means "C" here; write that')

@@ -14,11 +14,13 @@ from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import call, promote_floats
+from tetrad._src.ops.contract import canonical_precision
 
 UNROLLED = 32  # vectors up to this length are multiplied in shift by shift
 
 
-def _vectors(a: Any, v: Any, name: str) -> list[Value]:
+def _vectors(a: Any, v: Any, name: str, preferred: Any = None) -> list[Value]:
+    """The two vectors in one dtype, `preferred` if it is given."""
     xs = [value(x, name) for x in promote_floats(name, a, v)]
     for x in xs:
         if x.ndim != 1 or not x.shape[0]:
@@ -26,6 +28,9 @@ def _vectors(a: Any, v: Any, name: str) -> list[Value]:
                 f"{call(name)} takes vectors with elements, got {describe(xs[0])} and"
                 f" {describe(xs[1])}"
             )
+    if preferred is not None:
+        dtype = dtype_argument(preferred, name)
+        xs = [lax.convert_element_type(x, dtype) for x in xs]
     return xs
 
 
@@ -46,13 +51,8 @@ def convolve(
     >>> jnp.convolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.]))
     Array([1., 3., 5., 3.], dtype=float32)
     """
-    x, y = _vectors(a, v, "jnp.convolve")
-    result = convolved(x, y, mode, "jnp.convolve")
-    if preferred_element_type is None:
-        return result
-    return lax.convert_element_type(
-        result, dtype_argument(preferred_element_type, "jnp.convolve")
-    )
+    x, y = _vectors(a, v, "jnp.convolve", preferred_element_type)
+    return convolved(x, y, mode, "jnp.convolve", precision)
 
 
 def correlate(
@@ -69,18 +69,19 @@ def correlate(
     >>> jnp.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]))
     Array([2., 3.], dtype=float32)
     """
-    x, y = _vectors(a, v, "jnp.correlate")
+    x, y = _vectors(a, v, "jnp.correlate", preferred_element_type)
     if y.aval.kind == "c":
         y = lax.conj(y)
     backwards = x.shape[0] < y.shape[0]
     if backwards:
         # The shorter vector slides over the longer one; then the order is turned.
         x, y = y, x
-    result = convolved(x, lax.rev(y, (0,)), mode, "jnp.correlate")
+    result = convolved(x, lax.rev(y, (0,)), mode, "jnp.correlate", precision)
     return lax.rev(result, (0,)) if backwards else result
 
 
-def convolved(x: Value, y: Value, mode: str, name: str) -> Any:
+def convolved(x: Value, y: Value, mode: str, name: str, precision: Any = None) -> Any:
+    canonical_precision(precision)  # an error, if it is none; sums alone are full
     if mode not in ("full", "same", "valid"):
         raise ValueError(
             f'{name}: mode must be "full", "same" or "valid", got {mode!r}'
@@ -88,7 +89,7 @@ def convolved(x: Value, y: Value, mode: str, name: str) -> Any:
     if x.shape[0] < y.shape[0]:
         x, y = y, x
     n, m = x.shape[0], y.shape[0]
-    full = _full_convolution(x, y)
+    full = _full_convolution(x, y, precision)
     if mode == "full":
         return full
     if mode == "same":
@@ -97,7 +98,7 @@ def convolved(x: Value, y: Value, mode: str, name: str) -> Any:
     return lax.slice(full, (m - 1,), (n,))
 
 
-def _full_convolution(x: Value, y: Value) -> Any:
+def _full_convolution(x: Value, y: Value, precision: Any) -> Any:
     n, m = x.shape[0], y.shape[0]
     if m <= UNROLLED:
         total: Any = None
@@ -111,7 +112,9 @@ def _full_convolution(x: Value, y: Value) -> Any:
     rows = lax.broadcasted_iota(np.int32, (n + m - 1, m), 0)
     columns = lax.broadcasted_iota(np.int32, (n + m - 1, m), 1)
     windows = AtIndex(padded, lax.add(rows, columns)).get(mode="promise_in_bounds")
-    return lax.dot_general(windows, lax.rev(y, (0,)), (((1,), (0,)), ((), ())))
+    reverse = lax.rev(y, (0,))
+    dimensions = (((1,), (0,)), ((), ()))
+    return lax.dot_general(windows, reverse, dimensions, precision=precision)
 
 
 # -------------------------------------------------------------------------------- windows

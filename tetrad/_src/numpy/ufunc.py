@@ -318,6 +318,8 @@ class Binary(Function):
         where: Any = None,
     ) -> Any:
         """The elements along `axis` (None: all) folded by this function."""
+        if out is not None:
+            raise _no_out(f"{self.name}.reduce")
         fold = self._fold(0)
         if fold is None:
             return folding.reduced(
@@ -334,6 +336,8 @@ class Binary(Function):
         self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Any:
         """The running folds of the elements along `axis`."""
+        if out is not None:
+            raise _no_out(f"{self.name}.accumulate")
         fold = self._fold(1)
         if fold is None:
             name = f"{self.name}.accumulate"
@@ -345,6 +349,8 @@ class Binary(Function):
     ) -> Any:
         """Folds of slices along `axis`: from each index to the next, the last to the end."""
         name = f"{self.name}.reduceat"
+        if out is not None:
+            raise _no_out(name)
         return folding.reduced_at(self, name, a, indices, axis, dtype)
 
     def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
@@ -368,6 +374,12 @@ class Binary(Function):
         if isinstance(a, Value) and rank:
             a = expand_last(a, rank)
         return self(a, b)
+
+
+def _no_out(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name}: arrays never change, so there is no out argument; write out = {name}(...)"
+    )
 
 
 def expand_last(x: Value, count: int) -> Any:

@@ -123,6 +123,16 @@ class Eigh(Decomposition):
         return (mat.adjoint(v), w) if self.compute_v else (w,)
 
 
+def _lapack_only(name: str, argument: str, given: Any) -> None:
+    """Refuses other implementations than the one that there is."""
+    word = getattr(given, "value", given)
+    if word not in (None, "lapack", "LAPACK", "default", "DEFAULT"):
+        raise NotImplementedError(
+            f"lax.linalg.{name}: {argument}={given!r} is not available, there is LAPACK"
+            f" alone; leave {argument} out"
+        )
+
+
 def eigh(
     x: Operand,
     *,
@@ -142,6 +152,7 @@ def eigh(
     >>> lax.linalg.eigh(jnp.array([[2., 1.], [1., 2.]]))[1]
     Array([1., 3.], dtype=float32)
     """
+    _lapack_only("eigh", "implementation", implementation)
     x = mat.matrix_argument(x, "lax.linalg.eigh")
     v, w = Eigh(lower, sort_eigenvalues)(symmetric(x) if symmetrize_input else x)
     if subset_by_index is not None:
@@ -271,6 +282,7 @@ def svd(
     >>> lax.linalg.svd(jnp.array([[3., 0.], [0., -4.]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
     """
+    _lapack_only("svd", "algorithm", algorithm)
     x = mat.matrix_argument(x, "lax.linalg.svd", square=False)
     full = full_matrices and compute_uv
     if subset_by_index is not None and full:
@@ -421,6 +433,9 @@ def eig(
     >>> w
     Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
+    _lapack_only("eig", "implementation", implementation)
+    if use_magma:
+        raise NotImplementedError("lax.linalg.eig: use_magma must be None or False")
     x = mat.matrix_argument(x, "lax.linalg.eig")
     return list(Eig(compute_left_eigenvectors, compute_right_eigenvectors)(x))
 

@@ -6,7 +6,7 @@ otherwise. Options that only save copies (`overwrite_a`, `check_finite`) are acc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tetrad import lax, numpy
@@ -19,6 +19,15 @@ jnp: Any = numpy  # arrays have methods that their type does not state
 
 det = jnp.linalg.det
 inv = jnp.linalg.inv
+
+
+def _one_of(name: str, argument: str, given: Any, known: Sequence[Any]) -> None:
+    """ValueError unless an argument names a known way; all give the same numbers."""
+    if given not in known:
+        raise ValueError(
+            f"scipy.linalg.{name}: {argument} must be one of"
+            f" {', '.join(map(repr, known))}, got {given!r}"
+        )
 
 
 @apart
@@ -297,6 +306,7 @@ def svd(
     >>> linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
     """
+    _one_of("svd", "lapack_driver", lapack_driver, ("gesdd", "gesvd"))
     found = jnp.linalg.svd(a, full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
 
@@ -582,6 +592,7 @@ def expm_frechet(
     >>> linalg.expm_frechet(jnp.zeros((1, 1)), jnp.ones((1, 1)), compute_expm=False)
     Array([[1.]], dtype=float32)
     """
+    _one_of("expm_frechet", "method", method, (None, "SPS", "blockEnlarge"))
     A = matrices("scipy.linalg.expm_frechet", "A", A)
     E = matrices("scipy.linalg.expm_frechet", "E", E)
     n = A.shape[-1]
@@ -675,6 +686,13 @@ def polar(
     Array([[2., 0.],
            [0., 2.]], dtype=float32)
     """
+    _one_of("polar", "method", method, ("svd", "qdwh"))
+    for name, given in (("eps", eps), ("max_iterations", max_iterations)):
+        if given is not None:
+            raise NotImplementedError(
+                f"scipy.linalg.polar: {name} says how an iteration goes; there is none"
+                " here, the factors come from the singular values: leave it out"
+            )
     if side not in ("right", "left"):
         raise ValueError(f'polar: side must be "right" or "left", got {side!r}')
     a = matrices("scipy.linalg.polar", "a", a, square=False)
