@@ -304,6 +304,14 @@ def _look(
         look([(indices, axis)], shape, wraps, name, "take")
 
 
+def _places(indices: Any, name: str) -> Any:
+    """The indices as an array; of NumPy's it is noted how far they reach."""
+    places = value(indices, name, "indices")
+    if isinstance(indices, (np.ndarray, np.generic, int)) and places.aval.kind in "iu":
+        bounds.remember(places, np.asarray(indices))
+    return places
+
+
 def _look_take(
     a: Any, indices: Any, axis: Any = None, out: None = None, mode: Any = None, **_: Any
 ) -> None:
@@ -347,7 +355,7 @@ def take(
     name = "jnp.take"
     no_out(name, out)
     x = value(a, name, "a")
-    places = value(indices, name, "indices")
+    places = _places(indices, name)
     if places.aval.kind not in "iu":
         raise TypeError(
             f"{call(name)}: indices must be integers, got {describe(places)}"
@@ -392,7 +400,7 @@ def take_along_axis(
            [2, 5]], dtype=int32)
     """
     name = "jnp.take_along_axis"
-    x, places = value(arr, name, "arr"), value(indices, name, "indices")
+    x, places = value(arr, name, "arr"), _places(indices, name)
     if places.aval.kind not in "iu":
         raise TypeError(
             f"{call(name)}: take_along_axis indices must be of integer type, got"

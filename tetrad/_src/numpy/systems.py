@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from tetrad._src.control.custom import custom_jvp
 from tetrad._src.control.implicit import custom_linear_solve
 from tetrad._src.core.bind import Value
-from tetrad._src.numpy import contract, create, lax, reduce, shape
+from tetrad._src.numpy import contract, create, determinants, lax, reduce, shape
 from tetrad._src.numpy.axes import axes_argument
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.decompositions import adjoint, matrices, svd
+from tetrad._src.numpy.determinants import lu_solved as lu_solved
 from tetrad._src.numpy.promote import broadcast_shapes, call, promote_floats
 from tetrad._src.util import dtypes
 
@@ -71,28 +72,6 @@ def solved(x: Any, y: Any) -> Any:
     return custom_linear_solve(multiply, y, forwards, backwards)
 
 
-def lu_solved(lu: Any, permutation: Any, b: Any, trans: int) -> Any:
-    """X from the factors of A: A·X = B, Aᵀ·X = B or Aᴴ·X = B for trans = 0, 1, 2."""
-    if trans == 0:
-        rows = lax.rows_taken(b, permutation)
-        below = lax.triangular_solve(
-            lu, rows, left_side=True, lower=True, unit_diagonal=True
-        )
-        return lax.triangular_solve(lu, below, left_side=True)
-    turned: dict[str, Any] = {
-        "left_side": True,
-        "transpose_a": True,
-        "conjugate_a": trans == 2,
-    }
-    above = lax.triangular_solve(lu, b, **turned)
-    rows = lax.triangular_solve(lu, above, lower=True, unit_diagonal=True, **turned)
-    places = lax.broadcasted_iota("int32", permutation.shape, permutation.ndim - 1)
-    _, inverse = lax.sort(
-        (permutation, places), dimension=permutation.ndim - 1, num_keys=1
-    )
-    return lax.rows_taken(rows, inverse)
-
-
 def inv(a: Any) -> Value:
     """The inverse A⁻¹ of square matrices; to solve a system, `solve` is better.
 
@@ -109,13 +88,6 @@ def inv(a: Any) -> Value:
 # ----------------------------------------------------------------------- determinants
 
 
-def _parity(pivots: Any) -> Any:
-    """Whether the number of row exchanges is odd."""
-    own = lax.broadcasted_iota("int32", pivots.shape, pivots.ndim - 1)
-    count: Any = reduce.sum(lax.ne(pivots, own), -1)
-    return count % 2
-
-
 @custom_jvp
 def _slogdet(x: Any) -> tuple[Any, Any]:
     return _slogdet_of(*lax.lu(x)[:2])
@@ -123,7 +95,7 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
 
 def _slogdet_of(lu: Any, pivots: Any) -> tuple[Any, Any]:
     diagonal = create.diagonal(lu, 0, -2, -1)
-    flip = (1 - 2 * _parity(pivots)).astype(diagonal.dtype)
+    flip = (1 - 2 * determinants.parity(pivots)).astype(diagonal.dtype)
     size = lax.abs(diagonal)
     sign = flip * reduce.prod(lax.sign(diagonal), -1)
     return sign, reduce.sum(lax.log(size), -1)
@@ -171,45 +143,11 @@ def _slogdet_by_qr(x: Any) -> tuple[Any, Any]:
     return sign, reduce.sum(lax.log(lax.abs(diagonal)), -1)
 
 
-@custom_jvp
-def _det(x: Any) -> Any:
-    return _det_of(*lax.lu(x)[:2])
-
-
-def _det_of(lu: Any, pivots: Any) -> Any:
-    diagonal = create.diagonal(lu, 0, -2, -1)
-    flip = (1 - 2 * _parity(pivots)).astype(diagonal.dtype)
-    return flip * reduce.prod(diagonal, -1)
-
-
-@_det.defjvp
-def _det_jvp(primals: Any, tangents: Any) -> Any:
-    """d det A = det A · tr(A⁻¹ dA), which stays finite where A is singular.
-
-    There a zero on the diagonal of U is replaced by a number so small that the product
-    of determinant and inverse, a polynomial in it, is right to rounding.
-    """
-    (x,), (dx,) = primals, tangents
-    lu, pivots, permutation = lax.lu(x)
-    value = _det_of(lu, pivots)
-    n = x.shape[-1]
-    unit: Any = shape.broadcast_to(create.eye(n, dtype=bool), lu.shape)
-    size: Any = reduce.max(lax.abs(x), (-2, -1), keepdims=True, initial=0)
-    limits = dtypes.finfo(size.dtype)
-    tiny = limits.eps**2 * size + limits.tiny * 1e4
-    small: Any = lax.convert_element_type(shape.broadcast_to(tiny, lu.shape), lu.dtype)
-    zero: Any = unit & (lu == 0)
-    mended = lax.select(zero, small, lu)
-    scale = _det_of(mended, pivots)
-    rate = contract.trace(lu_solved(mended, permutation, dx, 0), 0, -2, -1)
-    return value, scale * rate
-
-
 def det(a: Any) -> Value:
     """The determinant of square matrices, by LU.
 
-    a[..., n, n] → [...]. The derivative exists for singular matrices too; the second one
-    does not, if they have more than 3 rows.
+    a[..., n, n] → [...]. The first three derivatives exist for singular matrices too; for
+    matrices of up to 3 rows all.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]])).round(4)
@@ -222,7 +160,7 @@ def det(a: Any) -> Value:
     if x.shape[-1] == 3:
         (p, q, r), (s, t, u), (v, w, y) = _entries(x)
         return p * (t * y - u * w) - q * (s * y - u * v) + r * (s * w - t * v)
-    return _det(x)
+    return determinants.det(x)
 
 
 def _entries(x: Any) -> list[list[Any]]:
