@@ -108,7 +108,7 @@ class AdjugateSlope(Op):
     linear = ((1,),)
     aligned = False
 
-    def type(self, x: Aval, y: Aval) -> Aval:
+    def type(self, x: Aval, y: Aval) -> Aval:  # type: ignore[override]
         return y
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -135,7 +135,7 @@ class AdjugateSlope(Op):
         u, v, turn, s = _bases(x)
         inner = _product(adjoint(u), y, v)
         pairs = _without_two(s)
-        diagonal = create.diagonal(inner, 0, -2, -1)
+        diagonal: Any = create.diagonal(inner, 0, -2, -1)
         along = reduce.sum(pairs * diagonal[..., None, :], -1)
         core = _on_diagonal(along) - pairs * inner
         return turn * _product(v, core, adjoint(u))
@@ -208,9 +208,8 @@ def _regular(x: Any, y: Any, z: Any) -> Any:
     lu, _, permutation = lax.lu(x)
     inverse = lu_solved(lu, permutation, unit, 0)
     a, b = [_product(inverse, w) for w in (y, z)]
-    tr_a, tr_b, tr_ab = [
-        contract.trace(w, 0, -2, -1)[..., None, None] for w in (a, b, _product(a, b))
-    ]
+    traces: list[Any] = [contract.trace(w, 0, -2, -1) for w in (a, b, _product(a, b))]
+    tr_a, tr_b, tr_ab = [trace[..., None, None] for trace in traces]
     core = (tr_a * tr_b - tr_ab) * unit - tr_a * b - tr_b * a
     core = core + _product(a, b) + _product(b, a)
     return det(x)[..., None, None] * _product(core, inverse)
