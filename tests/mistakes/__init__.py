@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mistakes import (
+    arguments,
     arrays,
     callbacks,
     debugging,
@@ -17,6 +18,7 @@ from mistakes.mistake import Mistake as Mistake
 
 MISTAKES: list[Mistake] = [
     *arrays.MISTAKES,
+    *arguments.MISTAKES,
     *indexing.MISTAKES,
     *tracing.MISTAKES,
     *transforms.MISTAKES,

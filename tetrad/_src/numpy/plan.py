@@ -20,7 +20,7 @@ from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, last_uses
 from tetrad._src.core.stage import stage
 from tetrad._src.util.config import config
-from tetrad._src.util.frames import trim_traceback, trims_itself
+from tetrad._src.util.frames import misfit_of, trim_traceback, trims_itself
 from tetrad._src.util.memo import Cache
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -207,6 +207,9 @@ def planned(
                         key, lambda x: function(x, *args[1:], **kwargs), (x,)
                     )
                 except Exception as error:
+                    told = misfit_of(function, args, kwargs, error)
+                    if told is not None:
+                        raise told from None
                     trim_traceback(error)
                     raise
 
@@ -238,6 +241,9 @@ def planned(
                     key, lambda *xs: function(*xs, *rest, **kwargs), operands
                 )
             except Exception as error:
+                told = misfit_of(function, args, kwargs, error)
+                if told is not None:
+                    raise told from None
                 trim_traceback(error)
                 raise
 

@@ -147,5 +147,5 @@ def check_operand(x: Any, name: str, position: int = 0) -> Operand:
         )
     raise TypeError(
         f"lax.{name} takes arrays and numbers, but argument {position} is"
-        f" {x!r} of type {type(x).__name__}."
+        f" {'None' if x is None else f'{x!r} of type {type(x).__name__}'}."
     )

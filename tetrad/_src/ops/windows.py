@@ -512,6 +512,10 @@ def padtype_to_pads(
     >>> lax.padtype_to_pads((5,), (3,), (2,), "SAME")
     [(1, 1)]
     """
+    if any([stride == 0 for stride in window_strides]):
+        raise ValueError(
+            f"lax.padtype_to_pads: window_strides must not be 0, got {window_strides}"
+        )
     pairs = pad_pairs(
         "padtype_to_pads", padding, in_shape, window_shape, window_strides
     )

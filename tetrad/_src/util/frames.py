@@ -19,13 +19,14 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 import numpy as np
 
+from tetrad._src.util import misfit
 from tetrad._src.util.config import config
 
 __all__ = [
@@ -457,6 +458,22 @@ def trims_itself(function: Callable[Params, Result]) -> Callable[Params, Result]
     return function
 
 
+def misfit_of(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    error: BaseException,
+) -> Exception | None:
+    """What the user is told about arguments that made Python raise under way, if so."""
+    if _keeps_all_frames() or is_ours(sys._getframe(2).f_code.co_filename):
+        return None
+    told = misfit.instead_of(error, function, args, kwargs)
+    if told is not None:
+        _in_users_words(told)
+        _empty_frames(error)
+    return told
+
+
 def hide_frames(function: Callable[Params, Result]) -> Callable[Params, Result]:
     """Decorator of public functions: exceptions leave without our inner frames.
 
@@ -470,6 +487,9 @@ def hide_frames(function: Callable[Params, Result]) -> Callable[Params, Result]:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
+            told = misfit_of(function, args, kwargs, error)
+            if told is not None:
+                raise told from None
             trim_traceback(error)
             # Bare, so that the frame of this border is not added again.
             raise
