@@ -406,6 +406,11 @@ def dot_general(
     >>> sparse.bcoo_dot_general(m, jnp.ones(2), dimension_numbers=numbers).tolist()
     [1.0, 1.0]
     """
+    if out_sharding is not None:
+        raise NotImplementedError(
+            "sparse.bcoo_dot_general: out_sharding must be None; move the result with"
+            " jax.device_put"
+        )
     (lc, rc), (lb, rb) = dimension_numbers
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         dense = dot_general(lhs, rhs.todense(), dimension_numbers=dimension_numbers)
