@@ -141,3 +141,21 @@ def test_singular_tridiagonal_systems():
     assert not np.isfinite(solve(zero, zero, zero, one)).all()
     near = solve(zero, zero, zero, one, perturb_singular=True)
     assert np.isfinite(near).all() and (np.abs(near) > 1e6).all()
+
+
+def test_updates():
+    a = RNG.normal(size=(4, 4)).astype("float32")
+    a = a @ a.T + np.eye(4, dtype="float32")
+    w = RNG.normal(size=4).astype("float32")
+    r = jnp.linalg.cholesky(a, upper=True)
+    new = jax.lax.linalg.cholesky_update(r, w)
+    same(new, np.triu(new))
+    same(new.T @ new, a + np.outer(w, w), 1e-3)
+    product = jax.lax.linalg.symmetric_product(
+        a[:, :2], a, alpha=2.0, beta=0.5, symmetrize_output=True
+    )
+    same(product, 2 * a[:, :2] @ a[:, :2].T + a / 2, 1e-3)
+    with pytest.raises(ValueError, match="c_matrix must have shape"):
+        jax.lax.linalg.symmetric_product(a[:, :2], a[:2])
+    with pytest.raises(ValueError, match="vector of its order"):
+        jax.lax.linalg.cholesky_update(r, w[:2])

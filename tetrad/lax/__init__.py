@@ -341,7 +341,14 @@ from tetrad._src.ops.scatter import ScatterMax as scatter_max_p
 from tetrad._src.ops.scatter import ScatterMin as scatter_min_p
 from tetrad._src.ops.scatter import ScatterMul as scatter_mul_p
 from tetrad._src.ops.sort import Sort as sort_p
+from tetrad._src.ops.convolution import ConvGeneralDilated as conv_general_dilated_p
+from tetrad._src.ops.fft import Fft as fft_p
+from tetrad._src.ops.identity import DceSink as dce_sink_p
+from tetrad._src.ops.identity import DevicePut as device_put_p
 from tetrad._src.ops.sort import TopK as top_k_p
+from tetrad._src.ops.windows import ReduceWindowMax as reduce_window_max_p
+from tetrad._src.ops.windows import ReduceWindowMin as reduce_window_min_p
+from tetrad._src.ops.windows import ReduceWindowSum as reduce_window_sum_p
 
 # Windows and convolutions
 from tetrad._src.control.windows import reduce_window as reduce_window
