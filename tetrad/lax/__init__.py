@@ -344,7 +344,7 @@ from tetrad._src.ops.sort import Sort as sort_p
 from tetrad._src.ops.convolution import ConvGeneralDilated as conv_general_dilated_p
 from tetrad._src.ops.fft import Fft as fft_p
 from tetrad._src.ops.identity import DceSink as dce_sink_p
-from tetrad._src.ops.identity import DevicePut as device_put_p
+from tetrad._src.ops.placing import DevicePut as device_put_p
 from tetrad._src.ops.sort import TopK as top_k_p
 from tetrad._src.ops.windows import ReduceWindowMax as reduce_window_max_p
 from tetrad._src.ops.windows import ReduceWindowMin as reduce_window_min_p
