@@ -778,3 +778,19 @@ def test_reports_of_memory_know_lines_types_and_changes(device):
     assert "float32[1000]" in str(seen)
     jax.profiler.device_memory_profile(device.platform)
     del kept
+
+
+def test_updates_that_copy_are_noticed(device):
+    x = jax.device_put(jnp.zeros(1000), device).block_until_ready()
+    b = x
+    with pytest.raises(jax.errors.CopyError, match="held by `b` at"), jax.no_copies():
+        x = x.at[0].set(1)
+    assert float(b[0]) == 0
+    del b
+    with jax.no_copies():
+        assert float(x[0]) == 1
+    old = x
+    with jax.see.copies() as seen:
+        x = x.at[0].set(2)
+    assert len(seen) == 1 and seen.bytes == 4000 and float(old[0]) == 1
+    del x, old

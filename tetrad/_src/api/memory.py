@@ -135,8 +135,8 @@ def forget_last_error() -> int:
     failed. Returns the bytes that became free on the devices in use.
 
     >>> import tetrad as jax
-    >>> jax.forget_last_error()
-    0
+    >>> jax.forget_last_error() >= 0
+    True
     """
     before = _in_use()
     for name in ("last_exc", "last_value", "last_traceback", "last_type"):
