@@ -423,7 +423,13 @@ def test_branches_update_in_place():
 
         return lax.scan(turn, x, jnp.arange(6))[0]
 
-    for f in (step, either, loop):
+    def nested(x, p):
+        inner = lambda x: lax.cond(
+            x[5] > 3, lambda x: x.at[2].set(x[7]), lambda x: x.at[3].add(1.0), x
+        )
+        return lax.cond(p, inner, lambda x: x.at[4].multiply(x[0]), x)
+
+    for f in (step, either, loop, nested):
         g = jax.jit(f, donate_argnums=0)
         for p in (True, False):
             want = np.asarray(jax.jit(f)(fresh(), p))

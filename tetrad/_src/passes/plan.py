@@ -114,6 +114,14 @@ class Choice(NamedTuple):
 
     blocks: list[tuple[int, int]]
 
+    @property
+    def begin(self) -> int:
+        return self.blocks[0][0]
+
+    @property
+    def end(self) -> int:
+        return self.blocks[-1][1]
+
 
 class Lives:
     """When values are written first and touched last; parts count as what they are of.
@@ -453,35 +461,53 @@ def _in_turn(
     return chain[:fitting]
 
 
-def chosen_over(plan: Plan, lives: Lives, source: int, target: int, until: int) -> bool:
+def chosen_over(
+    plan: Plan, lives: Lives, source: int, target: int, until: int
+) -> bool:
     """Whether every block of a branch may write its result `target` over `source`.
 
     Only one block runs, so another one may read the source after this one has written
     the target. Nobody may need the source behind the branch, up to number `until`.
     """
-    number = lives.first[target]
-    choice = next((c for c in lives.choices if _has(c, number)), None)
-    if choice is None or len(choice.blocks) < 2:
-        return False
-    end = choice.blocks[-1][1]
     reads = lives.reads.get(source, [])
-    if any([end <= read < until for read in reads]):
+    return any(
+        _blocks_over(plan, lives, source, target, choice)
+        and not any([choice.end <= read < until for read in reads])
+        for choice in lives.choices
+        if choice.begin <= lives.first[target] < choice.end
+    )
+
+
+def _blocks_over(
+    plan: Plan, lives: Lives, source: int, target: int, choice: Choice
+) -> bool:
+    return len(choice.blocks) > 1 and all(
+        _block_over(plan, lives, source, target, *block) for block in choice.blocks
+    )
+
+
+def _block_over(
+    plan: Plan, lives: Lives, source: int, target: int, begin: int, end: int
+) -> bool:
+    """Whether the block from `begin` to `end` may write `target` over `source`."""
+    steps = [(n, step) for n, step in lives.order if begin <= n < end]
+    writing = [(n, step) for n, step in steps if target in written_values(step)]
+    if not writing:
         return False
-    for first, behind in choice.blocks:
-        steps = [(n, step) for n, step in lives.order if first <= n < behind]
-        writes = [n for n, step in steps if target in written_values(step)]
-        inside = [read for read in reads if first <= read < behind]
-        if not writes or inside and max(inside) > writes[0]:
-            return False
-        if writes[0] in inside:
-            (step,) = [step for n, step in steps if n == writes[0]]
-            if (source, target) not in _candidates(plan, step):
-                return False
-    return True
-
-
-def _has(choice: Choice, number: int) -> bool:
-    return choice.blocks[0][0] <= number < choice.blocks[-1][1]
+    first, step = writing[0]
+    reads = [read for read in lives.reads.get(source, []) if begin <= read < end]
+    late = [read for read in reads if read > first]
+    if not late:
+        return first not in reads or (source, target) in _candidates(plan, step)
+    inner = [
+        choice
+        for choice in lives.choices
+        if begin <= choice.begin <= first < choice.end <= end
+        and choice.begin <= min(late)
+        and max(late) < choice.end
+        and (choice.begin, choice.end) != (begin, end)
+    ]
+    return any([_blocks_over(plan, lives, source, target, choice) for choice in inner])
 
 
 def _candidates(plan: Plan, step: Step) -> list[tuple[int, int]]:
