@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tetrad._src.core.jaxpr import Eqn, Jaxpr
 from tetrad._src.core.op import Kind
 from tetrad._src.passes.plan import UpdateCopy
@@ -156,12 +158,14 @@ def _holders(x: Array) -> list[str]:
 def _is_view_of(value: Any, view: Any) -> bool:
     """Whether a NumPy array sees the memory through `view`."""
     for _ in range(8):
-        base = getattr(value, "base", None)
-        if base is None:
+        if type(value) is memoryview:
+            value = value.obj
+        elif isinstance(value, np.ndarray):
+            value = value.base
+        else:
             return False
-        if base is view:
+        if value is view:
             return True
-        value = base
     return False
 
 

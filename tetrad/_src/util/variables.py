@@ -88,7 +88,10 @@ DEPTH = 4  # containers in containers
 def _key_in(owner: Any, x: Any) -> str | None:
     """How a container is asked for `x`."""
     pairs = owner.items() if type(owner) is dict else enumerate(owner)
-    return next((f"[{key!r}]" for key, value in list(pairs) if value is x), None)
+    key = next((key for key, value in list(pairs) if value is x), x)
+    if key is x:
+        return None
+    return f"[{key!r}]" if type(key) in (str, int) else "[...]"
 
 
 def locals_of(frame: types.FrameType) -> dict[str, Any]:
