@@ -602,3 +602,15 @@ def test_reports_inside_of_the_block():
     with pytest.raises(jax.errors.CopyError), jax.see.copies() as seen, jax.no_copies():
         x = x.at[0].set(5.0)
     assert len(seen) == 0 and float(b[0]) == 1 and float(x[0]) == 5
+
+
+def test_numbers_that_do_not_fit_are_refused_by_remembered_calls_too():
+    x = jnp.zeros(3, int)
+    f = jax.jit(lambda x, n: x + n)
+    for n in (3, np.int64(3)):
+        for _ in range(3):
+            assert int(f(x, n)[0]) == 3 and int(x.at[1].set(n)[1]) == 3
+    for n in (2**40, np.int64(2**40), np.uint64(2**33)):
+        for use in (lambda n: f(x, n), lambda n: x.at[1].set(n)):
+            with pytest.raises(OverflowError, match="does not fit"):
+                use(n)

@@ -461,9 +461,7 @@ def _in_turn(
     return chain[:fitting]
 
 
-def chosen_over(
-    plan: Plan, lives: Lives, source: int, target: int, until: int
-) -> bool:
+def chosen_over(plan: Plan, lives: Lives, source: int, target: int, until: int) -> bool:
     """Whether every block of a branch may write its result `target` over `source`.
 
     Only one block runs, so another one may read the source after this one has written

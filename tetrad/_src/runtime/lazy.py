@@ -226,7 +226,7 @@ def _mixed_entry(op: Op, args: Sequence[Any]) -> Entry | None:
     if known is None:
         return None
     for x in args:
-        if type(x) is int and not INT_MIN <= x <= INT_MAX:
+        if type(x) in _WIDE and not INT_MIN <= x <= INT_MAX:
             return None
     return known.get(tuple(map(type, args)))
 
