@@ -304,3 +304,64 @@ def test_changes_while_others_compute(count):
     for other in others:
         other.join()
     assert not errors
+
+
+# ------------------------------------------------------------------------- threadpoolctl
+
+POOLS = """
+def ours():
+    return [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "tetrad"]
+"""
+
+
+@pytest.mark.skipif(not LINUX, reason="needs a C library with a part for mathematics")
+@pytest.mark.parametrize("first", ["threadpoolctl", "tetrad"])
+def test_threadpoolctl_sees_us(first):
+    pytest.importorskip("threadpoolctl")
+    second = {"threadpoolctl": "tetrad", "tetrad": "threadpoolctl"}[first]
+    script = f"""
+import {first}
+import {second}
+import tetrad.numpy as jnp
+tetrad.set_num_threads(3)
+{POOLS}
+(lib,) = ours()
+assert lib["internal_api"] == "tetrad" and lib["num_threads"] == 3
+assert lib["filepath"] == tetrad.__file__ and lib["version"] == tetrad.version.tetrad_version
+x = jnp.ones((600, 600))
+with threadpoolctl.threadpool_limits(1):
+    assert tetrad.num_threads() == 1
+    want = (jnp.sin(x) @ x).sum()
+with threadpoolctl.threadpool_limits(limits={{"tetrad": 2}}):
+    assert tetrad.num_threads() == 2
+    assert (jnp.sin(x) @ x).sum() == want
+assert tetrad.num_threads() == 3
+with tetrad.threads(5):
+    assert ours()[0]["num_threads"] == 5
+print("ok")
+"""
+    assert run_script(script) == "ok"
+
+
+@pytest.mark.skipif(not LINUX, reason="needs a C library with a part for mathematics")
+def test_threadpoolctl_sees_our_openblas():
+    """It runs one thread, since ours call it; a limit on it changes no result."""
+    pytest.importorskip("threadpoolctl")
+    script = """
+import threadpoolctl
+import tetrad, tetrad.numpy as jnp
+x = jnp.sin(jnp.arange(250_000.0)).reshape(500, 500) + 9 * jnp.eye(500)
+def work():
+    return [(x @ x).sum(), jnp.linalg.inv(x[:90, :90]), jnp.linalg.svd(x[:80, :80])[1]]
+want = tetrad.block_until_ready(work())
+import numpy as np
+(blas,) = [lib for lib in threadpoolctl.threadpool_info()
+           if "scipy_openblas32" in lib["filepath"]]
+assert blas["num_threads"] == 1 and blas["user_api"] == "blas", blas
+for limit in (1, 2):
+    with threadpoolctl.threadpool_limits(limit, user_api="blas"):
+        for got, expected in zip(work(), want):
+            np.testing.assert_allclose(got, expected, 1e-3, 1e-5)
+print("ok")
+"""
+    assert run_script(script) == "ok"

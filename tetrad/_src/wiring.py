@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.api import devices, plugins
+from tetrad._src.api import devices, plugins, threadpools
 from tetrad._src.control import bounds, key_reports
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, making_at
 from tetrad._src.numpy import convert, methods, text
 from tetrad._src.ops import keys
-from tetrad._src.runtime import device, guards, lazy, nonfinite
+from tetrad._src.runtime import device, guards, lazy, nonfinite, threads
 from tetrad._src.runtime.array import Array
 from tetrad._src.runtime.entry import Origins
 from tetrad._src.see import command, exhausted
@@ -68,6 +68,8 @@ def install() -> None:
     device.register_platform("cpu", _cpu, first=False)
     plugins.install()
     command.install()
+    threads.listeners.append(threadpools.introduce)
+    threadpools.introduce()
 
 
 def _array_text(x: Any) -> str:

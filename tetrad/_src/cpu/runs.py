@@ -16,14 +16,18 @@ from typing import Any
 
 from tetrad._src.cpu import pool
 from tetrad._src.cpu.native_pool import JOB, Status
-from tetrad._src.util import errors
-from tetrad._src.util.frames import format_where
+from tetrad._src.runtime.failures import Failure
+
+REASON = (
+    "Ctrl-C stopped the loop that computes it. Other arrays are intact; run the line"
+    " again to have this one."
+)
 
 
 class Run:
     """One job on the stream. `flag` is the address of its cancel flag, or 0."""
 
-    __slots__ = ("ticket", "address", "flag", "reads", "line", "keep")
+    __slots__ = ("ticket", "address", "flag", "reads", "line", "keep", "failure")
 
     def __init__(
         self, address: int, flag: int, reads: Sequence[int], line: Any, keep: Any
@@ -34,6 +38,7 @@ class Run:
         self.reads = reads  # tickets of the jobs that compute its operands
         self.line = line
         self.keep = keep
+        self.failure: Failure | None = None  # if it may have been stopped
 
     @property
     def status(self) -> int:
@@ -73,8 +78,12 @@ class Runs:
             if run.ticket < current:
                 continue
             asked = run.ticket in (current, awaited)
-            depends = not stopped.isdisjoint(run.reads)
-            if depends or asked and run.flag:
+            causes = stopped.intersection(run.reads)
+            if causes or asked and run.flag:
+                if causes:
+                    run.failure = self.lost[min(causes)].failure
+                else:
+                    run.failure = Failure(run.line, REASON)
                 stopped.add(run.ticket)
                 self.lost[run.ticket] = run
                 if run.flag:
@@ -91,8 +100,5 @@ class Runs:
                 self.check(read)
             del self.lost[ticket]
             return
-        raise errors.JaxRuntimeError(
-            f"the array made at {format_where(run.line)} was never computed: Ctrl-C"
-            " stopped the loop that computes it. Other arrays are intact; run the line"
-            " again to have this one."
-        )
+        assert run.failure is not None
+        raise run.failure.error(run.line)

@@ -35,6 +35,7 @@ from tetrad._src.runtime import events, waits
 from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.events import Span, Timing
+from tetrad._src.runtime.failures import Failure
 from tetrad._src.runtime.ledger import UNLIMITED, Ledger, out_of_memory
 from tetrad._src.util import errors
 from tetrad._src.util.frames import format_where
@@ -48,7 +49,9 @@ LONGEST_SLEEP = 0.001
 class Buffer:
     """A buffer of the plugin that holds one array."""
 
-    __slots__ = ("backend", "handle", "ledger", "line", "settled", "__weakref__")
+    __slots__ = (
+        "backend", "handle", "ledger", "line", "settled", "outcome", "__weakref__",
+    )  # fmt: skip
 
     backend: PjrtBackend
     handle: int  # the plugin's pointer, which is also its key in the ledger
@@ -64,6 +67,7 @@ class Buffer:
         self.ledger = ledger
         self.line = line
         self.settled = False
+        self.outcome: Outcome | None = None  # of the run that computes it
 
     def wait(self) -> None:
         """Returns when the value is there; raises what went wrong computing it."""
@@ -89,6 +93,25 @@ class Buffer:
     def __del__(self) -> None:
         self.leave_ledger()
         self.backend.destroy(self.handle)
+
+
+class Outcome:
+    """How a run ends: all buffers that it computes share it until they are there."""
+
+    __slots__ = ("sources", "failure")
+
+    def __init__(self, sources: Sequence[weakref.ref[Buffer]]) -> None:
+        self.sources = sources  # what it reads that was not there yet
+        self.failure: Failure | None = None
+
+    def cause(self) -> Failure | None:
+        """The failure of what it reads."""
+        for source in self.sources:
+            buffer = source()
+            outcome = None if buffer is None else buffer.outcome
+            if outcome is not None and outcome.failure is not None:
+                return outcome.failure
+        return None
 
 
 class Program:
@@ -288,6 +311,9 @@ class PjrtBackend:
             self._noted(handle, aval, ledger, line)
             for handle, aval, line in zip(handles, program.out_avals, lines)
         ]
+        outcome = Outcome([weakref.ref(b) for b in buffers if not b.settled])
+        for buffer in outs:
+            buffer.outcome = outcome
         if outs:
             self._last[device.id] = weakref.ref(outs[-1])
         if timing is not None:  # the plugin tells when all of it is done, no more
@@ -462,8 +488,19 @@ class PjrtBackend:
             try:
                 event.result()
             except self.problems.PjrtError as problem:
-                raise self._failed("compute", problem, buffer.line) from None
+                raise self._failure(buffer, problem).error(buffer.line) from None
         buffer.settled = True
+        buffer.outcome = None
+
+    def _failure(self, buffer: Buffer, problem: Exception) -> Failure:
+        """Why a buffer has no value: the failure of what its run read, or of the run."""
+        outcome = buffer.outcome
+        if outcome is None:
+            outcome = buffer.outcome = Outcome(())
+        if outcome.failure is None:
+            reason = f"{self.platform} says: {problem}"
+            outcome.failure = outcome.cause() or Failure(buffer.line, reason)
+        return outcome.failure
 
     def is_ready(self, buffer: Buffer) -> bool:
         self.check_open()

@@ -23,6 +23,7 @@ from tetrad._src.runtime import counts, execute, room
 from tetrad._src.runtime.array import Array, Deleted, deleted
 from tetrad._src.runtime.device import Floating
 from tetrad._src.runtime.entry import Entry, Origins
+from tetrad._src.runtime.failures import unheard
 from tetrad._src.util import errors
 
 CUT = 128  # operations on a tape before it looks for its period
@@ -149,8 +150,9 @@ def force(x: Array) -> Any:
                 flush(tape, x)
         except errors.CopyError:
             raise  # everything is still recorded
-        except Exception:
+        except Exception as problem:
             # Perhaps it was something else on the tape that failed.
+            unheard(problem)
             _detach(tape)
     if type(x.buffer) is Deleted:
         raise deleted(x)
@@ -218,14 +220,14 @@ def _run_alone(tape: Tape, x: Array) -> bool:
         except KeyboardInterrupt:
             _drop_done(tape)
             raise
-        tape.nodes.clear()
+        del tape.nodes[:1]  # its thread may have gone on recording
         tape.load = 0
         tape.cut = CUT
         tape.period = 0
-    if entry.traced:
-        Origins.note(x)
-    x.args = ()
-    x.entry = None
+        if entry.traced:
+            Origins.note(x)
+        x.args = ()
+        x.entry = None
     return True
 
 
@@ -253,8 +255,9 @@ def _closed(work: Callable[..., None], *args: Any) -> None:
 def flush(tape: Tape | None = None, wanted: Array | None = None) -> None:
     """Submits what live handles can reach of `tape` (by default, this thread's).
 
-    Where memory is too small for that, as much is computed as fits; only `wanted` is
-    then needed, if it is given.
+    Tapes of other threads on which it depends come first; those that depend on each
+    other are submitted as one. Where memory is too small, as much is computed as fits;
+    only `wanted` is then needed, if it is given.
     """
     if tape is None:
         tape = threads.tape
@@ -285,23 +288,48 @@ def flush(tape: Tape | None = None, wanted: Array | None = None) -> None:
 
 
 def _flush_all_of(tape: Tape) -> None:
-    """Submits the tape as one program."""
+    """Submits the tape as one program, after what it needs of others."""
+    if len(_all_tapes) == 1 and not _failures:
+        _submit([(tape, len(tape.nodes))])
+        return
     try:
-        if len(_all_tapes) > 1 or _failures:
-            _flush_foreign(tape)
-        snapshot = tape.nodes[:]
+        *before, own = _groups(tape)
+        for parts in before:
+            if len(parts) == 1:
+                flush(parts[0][0])
+            else:
+                _submit(parts)
+    except (errors.CopyError, errors.OutOfMemoryError):
+        raise
+    except Exception:
+        _detach(tape)
+        raise
+    _submit(own)
+
+
+def _submit(parts: Parts) -> None:
+    """Submits the beginnings of some tapes together; they need no other tape."""
+    snapshot: list[Array] = []
+    try:
+        if len(parts) == 1:
+            ((tape, length),) = parts
+            snapshot = tape.nodes[:length]
+        else:
+            snapshot = _merged(parts)
         _closed(_flush, snapshot)
-        del tape.nodes[: len(snapshot)]
-        tape.load = 0
-        tape.cut = CUT
-        tape.period = 0
+        for tape, length in parts:
+            del tape.nodes[:length]
+            tape.load = 0
+            tape.cut = CUT
+            tape.period = 0
         for node in snapshot:
             if node.entry.traced:
                 Origins.note(node)
             node.args = ()
             node.entry = None
     except errors.CopyError as error:  # before the launch: all stays recorded
-        _drop_done(tape)
+        for tape, _ in parts:
+            _drop_done(tape)
         del snapshot
         # The frames of the traceback so far would hold the arrays.
         error.__traceback__ = None
@@ -311,14 +339,16 @@ def _flush_all_of(tape: Tape) -> None:
         raise
     except Exception:
         execute.launched = False
-        _detach(tape)
+        for tape, _ in parts:
+            _detach(tape)
         raise
     except BaseException:  # Ctrl-C: before the launch, everything can run again
         if execute.launched:
             execute.launched = False
-            _lose(tape, snapshot)
+            _lose(parts, snapshot)
         else:
-            _drop_done(tape)
+            for tape, _ in parts:
+                _drop_done(tape)
         raise
 
 
@@ -332,29 +362,128 @@ def _drop_done(tape: Tape) -> None:
             node.entry = None
 
 
-def _flush_foreign(tape: Tape) -> None:
-    """Submits the tapes of other threads on which this one depends, and computes what
-    it needs of recordings that failed.
+# ------------------------------------------------------------ tapes of several threads
+
+Parts = list[tuple[Tape, int]]  # tapes, and how many nodes of each
+
+
+def _groups(tape: Tape) -> list[Parts]:
+    """What has to be submitted for `tape`, in order; the last group has it in it.
+
+    Their threads go on recording meanwhile: what is looked at here, and no more, is
+    submitted.
     """
-    others = {
-        arg.tape
-        for node in tape.nodes[:]
-        for arg in node.args
-        if type(arg) is Array
-        and arg.buffer is None
-        and arg.tape is not tape
-        and type(arg.placement) is not Floating  # it goes where the node runs
-    }
-    if None in others:
-        for node in tape.nodes[:]:
-            if floated:
+    while True:
+        length = len(tape.nodes)
+        if not _foreign(tape.nodes[:length], tape):
+            return [[(tape, length)]]
+        lengths, edges, failed = _reached(tape)
+        if not failed:
+            return _in_order(lengths, edges)
+        if floated:
+            for node in tape.nodes[:length]:
                 _land_operands(node)
-            for arg in node.args:
-                if type(arg) is Array and arg.buffer is None and arg.tape is None:
-                    force(arg)
-        others.remove(None)
-    for other in others:
-        flush(other)
+        node = None
+        for x in failed:
+            force(x)
+        x = None
+
+
+def _foreign(nodes: list[Array], tape: Tape) -> bool:
+    """Whether some operand is pending elsewhere."""
+    return any(
+        [
+            arg.tape is not tape and type(arg.placement) is not Floating
+            for node in nodes
+            for arg in node.args
+            if type(arg) is Array and arg.buffer is None
+        ]
+    )
+
+
+def _reached(
+    tape: Tape,
+) -> tuple[dict[Tape, int], dict[Tape, set[Tape]], list[Array]]:
+    """The tapes that `tape` depends on, with it: how much of each, and on which others
+    each depends. And operands whose recording failed, which are computed alone.
+    """
+    mark = execute.next_epoch()
+    lengths: dict[Tape, int] = {}
+    edges: dict[Tape, set[Tape]] = {}
+    failed: list[Array] = []
+    work: list[tuple[Tape, Array]] = []
+
+    def include(found: Tape) -> None:
+        begin, end = lengths.get(found, 0), len(found.nodes)
+        for node in found.nodes[begin:end]:
+            node.epoch = mark
+            work.append((found, node))
+        lengths[found] = end
+        edges.setdefault(found, set())
+
+    include(tape)
+    while work:
+        owner, node = work.pop()
+        for arg in node.args:
+            if type(arg) is not Array or arg.buffer is not None:
+                continue
+            other = arg.tape
+            if type(arg.placement) is Floating:
+                continue
+            if other is None:
+                failed.append(arg)
+            elif other is not owner:
+                if arg.epoch != mark:
+                    include(other)
+                edges[owner].add(other)
+    return lengths, edges, failed
+
+
+def _in_order(
+    lengths: dict[Tape, int], edges: dict[Tape, set[Tape]]
+) -> list[Parts]:
+    """Tapes that depend on each other as one group, each behind what it needs."""
+    reach: dict[Tape, set[Tape]] = {}
+    for tape in lengths:
+        seen = {tape}
+        work = [tape]
+        while work:
+            new = edges[work.pop()] - seen
+            seen |= new
+            work.extend(new)
+        reach[tape] = seen
+    groups: list[Parts] = []
+    placed: set[Tape] = set()
+    for tape in sorted(lengths, key=lambda tape: len(reach[tape])):
+        if tape not in placed:
+            group = [other for other in reach[tape] if tape in reach[other]]
+            placed.update(group)
+            groups.append([(other, lengths[other]) for other in group])
+    return groups
+
+
+def _merged(parts: Parts) -> list[Array]:
+    """The nodes of several tapes in an order in which they can be computed."""
+    known = {id(node) for tape, length in parts for node in tape.nodes[:length]}
+    order: list[Array] = []
+    for tape, length in parts:
+        for first in tape.nodes[:length]:
+            stack = [first]
+            while stack:
+                node = stack[-1]
+                before = [
+                    arg
+                    for arg in node.args
+                    if type(arg) is Array and arg.buffer is None and id(arg) in known
+                ]
+                if before and id(node) in known:
+                    stack.extend(before)
+                    continue
+                stack.pop()
+                if id(node) in known:
+                    known.remove(id(node))
+                    order.append(node)
+    return order
 
 
 def _flush(snapshot: list[Array]) -> None:
@@ -530,12 +659,13 @@ def _fits(x: Array) -> bool:
     return True
 
 
-def _lose(tape: Tape, snapshot: list[Array]) -> None:
+def _lose(parts: Parts, snapshot: list[Array]) -> None:
     """After Ctrl-C during a launch: results that have no buffer yet are lost.
 
     Their program may have run and updated buffers in place, so it must not run again.
     """
-    del tape.nodes[: len(snapshot)]
+    for tape, length in parts:
+        del tape.nodes[:length]
     for node in snapshot:
         if node.buffer is None:
             node.buffer = Deleted(execute.LOST)
@@ -551,7 +681,8 @@ def _compute_alone(x: Array) -> None:
         if full.asked is not None and full.asked.node is None:
             full.asked.node = weakref.ref(x)
         raise
-    if x.entry is not None and x.entry.traced:
+    entry = x.entry  # another thread may have been faster
+    if entry is not None and entry.traced:
         Origins.note(x)
     x.args = ()
     x.entry = None

@@ -165,11 +165,11 @@ class Recorder(Trace):
             checkpoint(tape)
         made = _node(entry, args, place, STATE.where or user_frame(4))  # type: ignore[arg-type]
         made.tape = tape
-        tape.nodes.append(made)
         tape.load += entry.load
-        if not entry.several:
-            return [made]
-        return _project(made)
+        if entry.several:
+            return _project(made)
+        tape.nodes.append(made)
+        return [made]
 
     def slow_call(self, op: Op, args: Sequence[Any]) -> list[Any]:
         """A call that is not recorded as one before."""
@@ -371,7 +371,8 @@ def _record(
         args = tuple([_moved(a, place) if type(a) is Array else a for a in args])
     made = _node(entry, args, place, where or STATE.where or user_frame())
     made.tape = tape
-    tape.nodes.append(made)
+    if not entry.several:  # else its results are recorded with it
+        tape.nodes.append(made)
     tape.load += entry.load
     return made
 
@@ -442,7 +443,10 @@ def _node(entry: Any, args: tuple[Any, ...], place: Placement, where: Any) -> Ar
 
 
 def _project(call: Array) -> list[Array]:
-    """The results of a call with several, in order; recorded behind it."""
+    """The results of a call with several, in order; recorded with it.
+
+    All at once: another thread may submit what is recorded at any time.
+    """
     place = call.placement
     where = call.where
     tape = call.tape
@@ -460,7 +464,7 @@ def _project(call: Array) -> list[Array]:
         made.tape = tape
         outs.append(made)
     if tape is not None:
-        tape.nodes += outs
+        tape.nodes += [call, *outs]
     return outs
 
 

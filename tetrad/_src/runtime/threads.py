@@ -24,6 +24,7 @@ def _nothing_to_resize(count: int) -> None:
 
 
 resize: Callable[[int], None] = _nothing_to_resize  # the port of the machine
+listeners: list[Callable[[], None]] = []  # called when numbers are asked for or used
 
 
 def count() -> int:
@@ -31,7 +32,13 @@ def count() -> int:
     global _count
     if not _count:
         _count = default_threads()
+    _told()
     return _count
+
+
+def _told() -> None:
+    for listener in listeners:
+        listener()
 
 
 def set_count(wanted: int) -> None:
@@ -40,6 +47,7 @@ def set_count(wanted: int) -> None:
     number = checked(wanted)
     resize(number)
     _count = number
+    _told()
 
 
 def checked(wanted: int) -> int:
