@@ -323,7 +323,6 @@ def test_a_recording_that_another_one_needs_a_part_of(others):
     assert two(lambda: float((b * 2).sum())) == 2 * (30 - 5)
     assert [float(x[1]) for x in kept] == [3, 4, 5, 6, 7]
     held = one(lambda: [b + 1, b + 2])
-    del a, b
     np.testing.assert_array_equal(held[1], np.arange(5.0) * 3 + 1)
 
 

@@ -27,7 +27,9 @@ class Failure:
         made = f"the array made at {format_where(line)} was never computed"
         if self.told is not None:
             told = format_where(self.told)
-            return errors.JaxRuntimeError(f"{made}; the error raised at {told} says why")
+            return errors.JaxRuntimeError(
+                f"{made}; the error raised at {told} says why"
+            )
         self.told = user_frame()
         if line != self.line:
             made += f", for it depends on the array made at {format_where(self.line)}"

@@ -439,9 +439,7 @@ def _reached(
     return lengths, edges, failed
 
 
-def _in_order(
-    lengths: dict[Tape, int], edges: dict[Tape, set[Tape]]
-) -> list[Parts]:
+def _in_order(lengths: dict[Tape, int], edges: dict[Tape, set[Tape]]) -> list[Parts]:
     """Tapes that depend on each other as one group, each behind what it needs."""
     reach: dict[Tape, set[Tape]] = {}
     for tape in lengths:
