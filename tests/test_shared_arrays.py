@@ -198,7 +198,7 @@ def play(seconds):
 
     def run(player):
         try:
-            while time.monotonic() < end and not failures:
+            while not failures and (player.turns < 5 or time.monotonic() < end):
                 player.play()
         except BaseException:
             failures.append(traceback.format_exc())
@@ -210,7 +210,6 @@ def play(seconds):
         thread.join(seconds + 60)
         assert not thread.is_alive(), "a thread hangs"
     assert not failures, failures[0]
-    assert all([player.turns > 0 for player in players])
     for x, host in shelf.pairs:
         np.testing.assert_array_equal(np.asarray(x), host)
     return sum([player.turns for player in players])
