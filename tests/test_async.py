@@ -274,12 +274,13 @@ def test_callbacks_fail_at_once():
 def test_a_failure_on_another_platform():
     """Memory that the plugin finds missing only while it runs."""
     with on_plugin():
-        wide = jnp.arange(1e6).reshape(1000, 1000)
-        f = jax.jit(
-            lambda n: jnp.sort(
-                jnp.sin(wide[:, None, None, :] * n + wide[None, :, :, None]), axis=0
-            )[3, 3, 3, 4]
-        )
+
+        @jax.jit
+        def f(n):
+            wide = jnp.arange(1e6).reshape(1000, 1000)
+            terms = wide[:, None, None, :] * n + wide[None, :, :, None]
+            return jnp.sort(jnp.sin(terms), axis=0)[3, 3, 3, 4]
+
         y = f(3.0)
         first = second = ""
         with pytest.raises(jax.errors.JaxRuntimeError) as told:
@@ -292,5 +293,7 @@ def test_a_failure_on_another_platform():
         with pytest.raises(jax.errors.JaxRuntimeError, match="says why"):
             np.asarray(y)
         assert float(jnp.ones(3).sum()) == 3
+        del y, z, told
+    gc.collect()
     assert "test_async.py" in first and "Out of memory" in first
     assert second.endswith("says why") and "Out of memory" not in second
