@@ -383,10 +383,8 @@ def _groups(tape: Tape) -> list[Parts]:
         if floated:
             for node in tape.nodes[:length]:
                 _land_operands(node)
-        node = None
         for x in failed:
             force(x)
-        x = None
 
 
 def _foreign(nodes: list[Array], tape: Tape) -> bool:

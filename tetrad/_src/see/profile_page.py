@@ -16,6 +16,11 @@ from tetrad._src.see.picture import STYLE, VARIABLES
 from tetrad._src.see.timeit import duration
 
 ROWS = 200  # of a table
+OWN = """\
+.tetrad table.time{margin-bottom:28px}
+.tetrad table.time thead th:last-child:not(:first-child){text-align:right;
+ padding-right:14px}
+"""
 
 
 def page(report: Any) -> str:
@@ -30,7 +35,7 @@ def page(report: Any) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             f"<title>Time of {text(name)}</title>",
-            f"<style>\n{VARIABLES}{STYLE}{PARTS}{PAGE}</style>",
+            f"<style>\n{VARIABLES}{STYLE}{PARTS}{PAGE}{OWN}</style>",
             "</head>",
             '<body class="tetrad">',
             "<main>",
@@ -49,7 +54,7 @@ def page(report: Any) -> str:
 
 def fragment(report: Any) -> str:
     """The same without a frame, for notebooks."""
-    style = f"<style>\n{VARIABLES}{STYLE}{PARTS}</style>"
+    style = f"<style>\n{VARIABLES}{STYLE}{PARTS}{OWN}</style>"
     return "\n".join(['<div class="tetrad">', style, *_body(report), "</div>", ""])
 
 
@@ -90,7 +95,7 @@ def _table(rows: Sequence[Any], caption: str, by_kernel: bool) -> str:
         return "<p>No kernel ran.</p>"
     first = "kernel" if by_kernel else "line"
     parts = [
-        f'<table role="table"><caption>{caption}</caption>',
+        f'<table role="table" class="time"><caption>{caption}</caption>',
         '<thead role="rowgroup"><tr role="row">',
         *[
             f'<th role="columnheader" scope="col">{head}</th>'
