@@ -4,6 +4,7 @@ Lines, calls, bytes and operations are exact. No test asserts a time, only that 
 up.
 """
 
+import functools
 import gzip
 import html.parser
 import json
@@ -20,13 +21,14 @@ from profile_program import line, lines
 
 import tetrad as jax
 import tetrad.numpy as jnp
+from tetrad import lax
 from tetrad._src.cpu import timed
 from tetrad._src.runtime import events
 from tetrad._src.see import collect
 from tetrad._src.see.profile import _label, _ranges
 
 N = 300
-X = jnp.ones((N, N))
+X = None  # ones, while a test runs
 FLOAT = 4
 
 
@@ -37,7 +39,11 @@ def attributed(monkeypatch):
     def whole(*args):
         raise AssertionError("the passes did not give the same program again")
 
+    global X
     monkeypatch.setattr(timed, "whole", whole)
+    X = jnp.ones((N, N))
+    yield
+    X = None
 
 
 def numbers(row):
@@ -49,6 +55,12 @@ def numbers(row):
         first, _, last = part.partition("–")
         found |= set(range(int(first), int(last or first) + 1))
     return found
+
+
+@functools.partial(jax.jit, static_argnames="turns")
+def slow(x, turns):
+    """So long that Python has to wait."""
+    return lax.fori_loop(0, turns, lambda i, x: x @ x / N, x)
 
 
 def profiled(fun, *args):
@@ -230,9 +242,7 @@ def test_one_thread_of_computation():
 
 
 def test_waits_name_line_and_reason():
-    f = jax.jit(lambda x: x @ x @ x @ x)
-    big = jnp.ones((700, 700))
-    f(big).block_until_ready()
+    slow(X, turns=150).block_until_ready()
     acts = {
         "float()": lambda y: float(y[0, 0]),
         "np.asarray": np.asarray,
@@ -243,7 +253,7 @@ def test_waits_name_line_and_reason():
     }
     for reason, act in acts.items():
         with jax.see.profile() as p:
-            act(f(big))
+            act(slow(X, turns=150))
         (wait,) = [w for w in p.waits if w.where]
         assert wait.reason == reason and wait.times == 1
         assert re.fullmatch(r".*test_profile\.py:\d+", wait.where)
@@ -362,6 +372,7 @@ def test_trace(tmp_path):
             float(jnp.tan(X).sum())
         program.jitted(X, X).block_until_ready()
         program.searched(X).block_until_ready()
+        slow(X, turns=150).block_until_ready()
     path = p.save(tmp_path / "profile.json")
     assert path == tmp_path / "profile.json"
     found = check_trace(json.loads(path.read_text()))

@@ -9,6 +9,7 @@ from mistakes import (
     debugging,
     indexing,
     placement,
+    measuring,
     random_numbers,
     structures,
     tracing,
@@ -27,4 +28,5 @@ MISTAKES: list[Mistake] = [
     *structures.MISTAKES,
     *callbacks.MISTAKES,
     *placement.MISTAKES,
+    *measuring.MISTAKES,
 ]
