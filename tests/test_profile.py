@@ -23,6 +23,7 @@ import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
 from tetrad._src.cpu import timed
+from tetrad._src.ops import bounds
 from tetrad._src.runtime import events
 from tetrad._src.see import collect
 from tetrad._src.see.profile import _label, _ranges
@@ -44,6 +45,7 @@ def attributed(monkeypatch):
     X = jnp.ones((N, N))
     yield
     X = None
+    bounds._told.clear()  # warnings that are given once
 
 
 def numbers(row):
