@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tetrad as jax
 from tetrad._src.cpu import engine, native_cache, native_elf, native_llvm
 
 INT = ctypes.c_int64
@@ -211,12 +212,16 @@ def test_code_is_unmapped_with_its_last_reference() -> None:
     assert not mapped(address)
 
 
-def test_memory_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_cache_is_bounded() -> None:
     size = engine.assemble(unique(ADD), ["add"]).size
     engine.forget()
-    monkeypatch.setattr(engine, "MEMORY_LIMIT", 3 * size)
-    for _ in range(6):
-        engine.assemble(unique(ADD), ["add"])
+    before = jax.config.tetrad_code_limit
+    jax.config.update("tetrad_code_limit", 3 * size)
+    try:
+        for _ in range(6):
+            engine.assemble(unique(ADD), ["add"])
+    finally:
+        jax.config.update("tetrad_code_limit", before)
     assert engine.code_bytes() <= 3 * size
 
 

@@ -67,6 +67,7 @@ from tetrad._src.api.inspect import eval_shape as eval_shape
 from tetrad._src.api.inspect import make_jaxpr as make_jaxpr
 from tetrad._src.api.inspect import typeof as typeof
 from tetrad._src.api.jit import jit as jit
+from tetrad._src.api.memory import cache_info as cache_info
 from tetrad._src.api.memory import forget_last_error as forget_last_error
 from tetrad._src.api.memory import release_memory as release_memory
 from tetrad._src.api.memory import set_memory_limit as set_memory_limit

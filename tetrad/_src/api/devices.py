@@ -310,4 +310,5 @@ def clear_caches() -> int:
     """
     lazy.flush_all()
     memo.clear_caches()
+    gc.collect()  # programs and what they were traced from refer to each other
     return sum([backend.forget() for backend in registry.made_backends()])

@@ -150,6 +150,8 @@ class JitFunction(TracedFunction):
             return self._slow(args, kwargs)
         except BaseException as error:
             frames.trim_traceback(error)
+            del args, kwargs  # which the frame that raised leads to
+            outs = None
             raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -289,6 +291,7 @@ class PlacedFunction(JitFunction):
             return result if self._results is None else self._results.place(result)
         except BaseException as error:
             frames.trim_traceback(error)
+            del args, kwargs  # which the frame that raised leads to
             raise
 
     def _laid_out(

@@ -10,13 +10,16 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tetrad._src.runtime import device as registry
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import human
 from tetrad._src.util import config as settings
+from tetrad._src.util import memo
 from tetrad._src.util.config import config
 from tetrad._src.util.sizes import parse_bytes
+from tetrad._src.util.tables import table
 
 
 class MemoryLimit:
@@ -125,6 +128,49 @@ def release_memory() -> int:
     True
     """
     return sum([backend.make_room() for backend in registry.made_backends()])
+
+
+class CacheEntry(NamedTuple):
+    """What a cache holds."""
+
+    entries: int
+    nbytes: int | None  # None: not counted
+    limit: int | None  # of the bytes
+
+
+class CacheInfo(dict[str, CacheEntry]):
+    """What the caches hold, by name; prints as a table."""
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, ...]] = [("cache", "entries", "bytes", "limit", "")]
+        for name, entry in self.items():
+            nbytes = "" if entry.nbytes is None else human(entry.nbytes)
+            limit = "" if entry.limit is None else human(entry.limit)
+            rows.append((name, str(entry.entries), nbytes, limit, ""))
+        return table(rows)
+
+    __repr__ = __str__
+
+
+def cache_info() -> CacheInfo:
+    """How many entries and, where they are counted, bytes the caches hold, by name.
+
+    `clear_caches()` empties them, but for what is on disk. The setting
+    `tetrad_code_limit` (`TETRAD_CODE_LIMIT`) bounds the machine code that stays loaded.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> y = (jnp.ones(3) + 1).block_until_ready()
+    >>> jax.cache_info()["machine code"].nbytes > 0
+    True
+    """
+    found = CacheInfo()
+    for backend in registry.made_backends():
+        for name, entry in backend.caches().items():
+            found[name] = CacheEntry(*entry)
+    for name, count in sorted(memo.cache_sizes().items()):
+        if count:
+            found[name] = CacheEntry(count, None, None)
+    return found
 
 
 def forget_last_error() -> int:

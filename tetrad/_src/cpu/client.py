@@ -20,7 +20,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.cpu import compile as compiler
-from tetrad._src.cpu import engine, host, memory
+from tetrad._src.cpu import engine, host, memory, native_cache, residence
 from tetrad._src.cpu.native_pool import INSTRUCTION_WORDS, JOB, JOB_WORDS, Status
 from tetrad._src.cpu.pool import INLINE, native
 from tetrad._src.cpu.runs import Run, Runs
@@ -32,6 +32,7 @@ from tetrad._src.runtime import host as calls
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
 from tetrad._src.util import dtypes
+from tetrad._src.util.config import config
 
 WHENEVER = 1 << 62  # a ticket that every block satisfies: the stream keeps order
 
@@ -142,11 +143,12 @@ class Image:
 
     __slots__ = (
         "header", "fix", "values", "args", "code", "address", "template",
-        "runner", "sizes", "loops", "extra", "times",
+        "runner", "sizes", "loops", "extra", "codes", "times",
     )  # fmt: skip
 
     def __init__(self, program: Any, times: Times | None = None) -> None:
         """With `times`, it notes there how long its launches take."""
+        self.codes = residence.codes_of(program, program.used)
         self.runner = native()
         self.sizes = [
             (a, a.nbytes, memory.size_class(a.nbytes)) for a in program.out_avals
@@ -229,7 +231,9 @@ class CpuBackend:
         return len(self._devices)
 
     def compile(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Any:
-        return compiler.compile(jaxpr, by_value)
+        program = compiler.compile(jaxpr, by_value)
+        residence.admit(program, max([d.ledger.count for d in self._devices]))
+        return program
 
     def copies(self, jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> tuple[Any, ...]:
         return compiler.copies(jaxpr, by_value)
@@ -239,8 +243,25 @@ class CpuBackend:
 
     def forget(self) -> int:
         """Drops compiled code and free memory; returns the bytes."""
-        bury()
-        return engine.forget() + memory.trim()
+        freed = self.make_room()
+        return freed + residence.shrink(0)
+
+    def caches(self) -> dict[str, tuple[int, int, int | None]]:
+        """What is kept: entries, bytes and their limit, by name."""
+        files, nbytes = native_cache.usage()
+        return {
+            "machine code": (
+                residence.resident_programs(),
+                engine.loaded_bytes(),
+                config.tetrad_code_limit,
+            ),
+            "machine code on disk": (files, nbytes, native_cache.LIMIT),
+            "free blocks": (
+                memory.cached_blocks(),
+                memory.cached_bytes(),
+                memory.cache_limit(),
+            ),
+        }
 
     def origins(
         self, program: Any, places: Sequence[Any]
@@ -347,6 +368,7 @@ class CpuBackend:
         if not (lines or program.sites):  # nothing that anybody could see
             return []
         image = program.image
+        program.used = device.ledger.count
         if image is None:
             image = program.image = Image(program)
         if timing is not None:

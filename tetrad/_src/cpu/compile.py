@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,6 +169,7 @@ class Program:
         "apart",
         "image",
         "jaxpr",
+        "used",
         "__weakref__",
     )
 
@@ -184,13 +185,14 @@ class Program:
     fix: np.ndarray[Any, Any]
     code: np.ndarray[Any, Any]
     args: np.ndarray[Any, Any]
-    codes: list[Any]
+    codes: list[Any] | None  # None: given back, see `residence.py`
     loops: bool  # may run long, and can be cancelled
     sites: list[Any]  # where it calls Python
     apart: bool  # has kernels that Ctrl-C cannot reach but through the cancel flag
     new_kernels: int  # machine code that did not exist before
     image: Any  # how the client keeps the program in memory
     jaxpr: Jaxpr
+    used: int  # the clock of its last run
 
     def cost(self) -> dict[str, float]:
         """Operations and bytes of a run, counted on the plan."""
@@ -198,7 +200,7 @@ class Program:
 
     def memory(self) -> dict[str, int]:
         """Bytes of the arena, and of machine code (which programs share)."""
-        codes = {id(code): code.size for code in self.codes}
+        codes = {id(code): code.size for code in self.codes or ()}
         return {"temp": self.arena, "code": sum(codes.values())}
 
     def text(self, stage: str) -> str:
@@ -263,9 +265,31 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     program.copies = tuple(memory.copies)
     program.arena = memory.arena
     program.image = None
+    program.used = 0
     program.fields = _fields(plan, memory)
     _assemble(program, plan, memory, lowered)
     return program
+
+
+def assemble_again(program: Program) -> None:
+    """Finds the machine code of a program anew, after it was given back."""
+    fresh = compile(program.jaxpr, program.by_value)
+    for name in (
+        "arena", "fields", "fix", "code", "args", "codes", "new_kernels", "sites"
+    ):  # fmt: skip
+        setattr(program, name, getattr(fresh, name))
+
+
+def drop_kernels(kept: Container[int]) -> None:
+    """Forgets the kernels whose machine code is not among the kept (by identity)."""
+    for key, (_, code) in list(_code.items()):
+        if id(code) not in kept:
+            _code.pop(key, None)
+
+
+def kernel_count() -> int:
+    """How many kernels are known."""
+    return len(_code)
 
 
 def copies(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> tuple[UpdateCopy, ...]:

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
 from tetrad._src.cpu import (
@@ -30,13 +30,16 @@ from tetrad._src.cpu import (
     native_llvm,
 )
 from tetrad._src.runtime import threads
+from tetrad._src.util.config import config
 
 CompileError = native_llvm.CompileError
 LoadError = native_elf.LoadError
 
-MEMORY_LIMIT = 256 << 20
 SHORT = 16_000  # characters that LLVM compiles in a few hundredths of a second
 OWN_LOADER = sys.platform == "linux" and native_host.machine() == "x86_64"
+
+
+_loaded = [0]  # bytes of code that may be unmapped
 
 
 class Code:
@@ -54,6 +57,7 @@ class Code:
         self.symbols = symbols
         self.size = size
         self._unload: Callable[[], None] | None = unload
+        _loaded[0] += size
 
     def __getitem__(self, name: str) -> int:
         return self.symbols[name]
@@ -63,7 +67,9 @@ class Code:
 
     def pin(self) -> Code:
         """Never unmap this code."""
-        self._unload = None
+        if self._unload is not None:
+            self._unload = None
+            _loaded[0] -= self.size
         return self
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -71,6 +77,7 @@ class Code:
         unload = getattr(self, "_unload", None)
         if unload is not None and not is_finalizing():
             unload()
+            _loaded[0] -= self.size
 
 
 class CompileRecord(NamedTuple):
@@ -230,15 +237,31 @@ def code_bytes() -> int:
     return _cache_bytes
 
 
+def loaded_bytes() -> int:
+    """Bytes of machine code that is loaded, but for what stays to the end."""
+    return _loaded[0]
+
+
+def drop(kept: Container[int]) -> None:
+    """Takes all code but the kept (by identity) out of the memory cache.
+
+    What nobody refers to is unmapped then; the rest when it is let go.
+    """
+    global _cache_bytes
+    dropped = []
+    with _lock:
+        for key, code in list(_cache.items()):
+            if id(code) not in kept:
+                del _cache[key]
+                _cache_bytes -= code.size
+                dropped.append(code)
+    del dropped  # unmapping happens here, outside the lock
+
+
 def forget() -> int:
     """Empty the memory cache; returns its bytes. Code that is in use stays loaded."""
-    global _cache_bytes
-    with _lock:
-        freed = _cache_bytes
-        old = list(_cache.values())
-        _cache.clear()
-        _cache_bytes = 0
-    del old  # unmapping happens here, outside the lock
+    freed = _cache_bytes
+    drop(())
     return freed
 
 
@@ -324,7 +347,7 @@ def _remember(key: bytes, code: Code) -> None:
     with _lock:
         _cache[key] = code
         _cache_bytes += code.size
-        while _cache_bytes > MEMORY_LIMIT and len(_cache) > 1:
+        while _cache_bytes > config.tetrad_code_limit and len(_cache) > 1:
             _, old = _cache.popitem(last=False)
             _cache_bytes -= old.size
             evicted.append(old)

@@ -69,6 +69,7 @@ class _System:
         self.free.restype = None
         self.free.argtypes = [pointer]
         self.colour = 0
+        self.trim_heap = getattr(library, "malloc_trim", None)
         if _MAPPED:
             integer = ctypes.c_int
             self.map = library.mmap
@@ -99,6 +100,11 @@ class _System:
             self.advise(base, length, _MADV_HUGEPAGE)
         self.colour = (self.colour + 1) % COLOURS
         return int(base + self.colour * COLOUR_STEP)
+
+    def trim(self) -> None:
+        """Has the C library return what it keeps for later, where it can."""
+        if self.trim_heap is not None:
+            self.trim_heap(0)
 
     def release(self, address: int, nbytes: int) -> None:
         if nbytes < MAP_FROM or not _MAPPED:
@@ -244,7 +250,9 @@ if hasattr(os, "register_at_fork"):
 
 def trim() -> int:
     """Return all free blocks whose tickets are done to the system; the bytes freed."""
-    return _free.shrink(0)
+    freed = _free.shrink(0)
+    _system().trim()
+    return freed
 
 
 def shrink(goal: int) -> int:
@@ -255,6 +263,16 @@ def shrink(goal: int) -> int:
 def cached_bytes() -> int:
     """Bytes in the free lists."""
     return _free.cached
+
+
+def cached_blocks() -> int:
+    """Blocks in the free lists."""
+    return sum([len(entries) for entries in list(_free.lists.values())])
+
+
+def cache_limit() -> int:
+    """How many bytes the free lists may hold."""
+    return _free.limit
 
 
 def set_cache_limit(nbytes: int) -> None:

@@ -120,6 +120,19 @@ def write(key: bytes, data: bytes) -> None:
         shrink(folder, LIMIT)
 
 
+def usage() -> tuple[int, int]:
+    """How many objects are on disk, and their bytes."""
+    folder = directory()
+    count = total = 0
+    if folder is not None:
+        with contextlib.suppress(OSError), os.scandir(folder) as scan:
+            for entry in scan:
+                if entry.name.endswith(SUFFIX):
+                    count += 1
+                    total += entry.stat(follow_symlinks=False).st_size
+    return count, total
+
+
 def shrink(folder: str, limit: int) -> None:
     """Remove the least recently used files until the folder is well below the limit."""
     entries = []

@@ -255,6 +255,17 @@ class PjrtBackend:
     def cost(self, jaxpr: Jaxpr) -> dict[str, float]:
         return self.compile(jaxpr, (False,) * len(jaxpr.ins)).cost()
 
+    def caches(self) -> dict[str, tuple[int, int, int | None]]:
+        """What is kept: entries, bytes and their limit, by name."""
+        with self._scalars_lock:
+            nbytes: int = sum([key[1].itemsize for key in self._scalars])
+            count = len(self._scalars)
+        sizes = [program.memory()["code"] for program in list(self._programs)]
+        return {
+            f"numbers on {self.platform}": (count, nbytes, None),
+            f"machine code of {self.platform}": (len(sizes), sum(sizes), None),
+        }
+
     def forget(self) -> int:
         """Drops what is kept for later; programs go with the caches of the runtime."""
         with self._scalars_lock:

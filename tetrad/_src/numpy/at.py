@@ -137,36 +137,62 @@ class AtIndex:
     def set(self, values: Any, **options: Any) -> Any:
         """The array with the elements replaced by `values`, which broadcast."""
         x = self._take(sys.getrefcount(self))
-        return _update(x, self.idx, values, "set", None, lax.Scatter, options)
+        try:
+            return _update(x, self.idx, values, "set", None, lax.Scatter, options)
+        except Exception:
+            del self, x, values  # which the frame that raised leads to
+            raise
 
     def add(self, values: Any, **options: Any) -> Any:
         """The array with `values` added to the elements."""
         x = self._take(sys.getrefcount(self))
-        return _update(x, self.idx, values, "add", _add, lax.ScatterAdd, options)
+        try:
+            return _update(x, self.idx, values, "add", _add, lax.ScatterAdd, options)
+        except Exception:
+            del self, x, values  # which the frame that raised leads to
+            raise
 
     def subtract(self, values: Any, **options: Any) -> Any:
         """The array with `values` subtracted from the elements."""
         x = self._take(sys.getrefcount(self))
-        return _update(
-            x, self.idx, values, "subtract", lax.sub, lax.ScatterSub, options
-        )
+        try:
+            return _update(
+                x, self.idx, values, "subtract", lax.sub, lax.ScatterSub, options
+            )
+        except Exception:
+            del self, x, values  # which the frame that raised leads to
+            raise
 
     def multiply(self, values: Any, **options: Any) -> Any:
         """The array with the elements multiplied by `values`."""
         x = self._take(sys.getrefcount(self))
-        return _update(x, self.idx, values, "multiply", _mul, lax.ScatterMul, options)
+        try:
+            return _update(
+                x, self.idx, values, "multiply", _mul, lax.ScatterMul, options
+            )
+        except Exception:
+            del self, x, values  # which the frame that raised leads to
+            raise
 
     mul = multiply
 
     def min(self, values: Any, **options: Any) -> Any:
         """The array with min(element, value) in place of the elements."""
         x = self._take(sys.getrefcount(self))
-        return _update(x, self.idx, values, "min", lax.min, lax.ScatterMin, options)
+        try:
+            return _update(x, self.idx, values, "min", lax.min, lax.ScatterMin, options)
+        except Exception:
+            del self, x, values  # which the frame that raised leads to
+            raise
 
     def max(self, values: Any, **options: Any) -> Any:
         """The array with max(element, value) in place of the elements."""
         x = self._take(sys.getrefcount(self))
-        return _update(x, self.idx, values, "max", lax.max, lax.ScatterMax, options)
+        try:
+            return _update(x, self.idx, values, "max", lax.max, lax.ScatterMax, options)
+        except Exception:
+            del self, x, values  # which the frame that raised leads to
+            raise
 
     @frames.hide_frames
     def divide(self, values: Any, **options: Any) -> Any:
@@ -329,6 +355,8 @@ def _update(
         return _updates.run(plan, compute, (x, v, *operands), long)
     except Exception as error:
         frames.trim_traceback(error)
+        # The frame that raised leads to this one, which shall hold nothing.
+        x = idx = values = v = found = operands = arrays = None  # type: ignore
         raise
 
 

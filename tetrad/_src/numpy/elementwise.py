@@ -381,6 +381,7 @@ def power_method(x: Any, y: Any) -> Any:
         return _any_power(x, y)
     except Exception as error:
         trim_traceback(error)
+        del x, y  # which the frame that raised leads to
         raise
 
 

@@ -420,6 +420,8 @@ def getitem(x: Any, idx: Any) -> Any:
         return out
     except Exception as error:
         frames.trim_traceback(error)
+        # The frame that raised leads to this one, which shall hold nothing.
+        x = idx = found = operands = arrays = index = out = None  # type: ignore
         raise
 
 

@@ -211,6 +211,8 @@ def planned(
                     if told is not None:
                         raise told from None
                     trim_traceback(error)
+                    del args, kwargs  # which the frame that raised leads to
+                    x = None
                     raise
 
             return cast(F, trims_itself(one))
@@ -245,6 +247,8 @@ def planned(
                 if told is not None:
                     raise told from None
                 trim_traceback(error)
+                del args, kwargs  # which the frame that raised leads to
+                operands = rest = ()
                 raise
 
         return cast(F, trims_itself(several))

@@ -186,6 +186,7 @@ class Unary(Function):
             return self.slow(x, self.name)
         except Exception as error:
             trim_traceback(error)
+            del x, more, options  # which the frame that raised leads to
             raise
 
     def slow(self, x: Any, name: str) -> Any:
@@ -247,6 +248,7 @@ class Binary(Function):
             return self.slow(x1, x2, self.name)
         except Exception as error:
             trim_traceback(error)
+            del x1, x2, more, options  # which the frame that raised leads to
             raise
 
     def slow(self, x: Any, y: Any, name: str) -> Any:
@@ -434,6 +436,7 @@ def operator(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
             return slow(x, y, name) if array_like(y) else unknown(x, y, name)
         except Exception as error:
             trim_traceback(error)
+            del x, y  # which the frame that raised leads to
             raise
 
     method.__doc__ = f"`x {symbol} y`: see `jnp.{function.__name__}`."
@@ -484,6 +487,7 @@ def reflected(function: Binary, symbol: str) -> Callable[[Any, Any], Any]:
             return slow(y, x, name) if array_like(y) else unknown(y, x, name)
         except Exception as error:
             trim_traceback(error)
+            del x, y  # which the frame that raised leads to
             raise
 
     method.__doc__ = f"`y {symbol} x`: see `jnp.{function.__name__}`."
@@ -502,6 +506,7 @@ def prefix(function: Unary, symbol: str) -> Callable[[Any], Any]:
             return slow(x, f"{symbol}x")
         except Exception as error:
             trim_traceback(error)
+            del x  # which the frame that raised leads to
             raise
 
     method.__doc__ = f"`{symbol}x`: see `jnp.{function.__name__}`."

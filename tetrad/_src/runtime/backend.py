@@ -111,6 +111,10 @@ class Backend(Protocol):
         system, and says how many bytes."""
         ...
 
+    def caches(self) -> dict[str, tuple[int, int, int | None]]:
+        """What the backend keeps for later: entries, bytes, their limit, by name."""
+        ...
+
     def forget(self) -> int:
         """Drops compiled code and free memory; returns the bytes."""
         ...

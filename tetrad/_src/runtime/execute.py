@@ -382,14 +382,15 @@ def _culprit(jaxpr: Jaxpr, device: Any, kind: type[Exception]) -> Any:
     return None
 
 
-def note(where: Any, jaxpr: Jaxpr, seconds: float, executable: Any) -> None:
+def note(
+    where: Any, jaxpr: Jaxpr, seconds: float, executable: Any, reason: str = ""
+) -> None:
     """Writes a compilation into the log that `see.compiles()` shows."""
     global compile_count
     compile_count += 1
     kernels = getattr(executable, "new_kernels", 0)
-    record = Compiled(
-        compile_count, where, equations(jaxpr), seconds, kernels, reason_for(jaxpr)
-    )
+    reason = reason or reason_for(jaxpr)
+    record = Compiled(compile_count, where, equations(jaxpr), seconds, kernels, reason)
     compile_log.append(record)
     if monitoring.durations.all:
         monitoring.record_event_duration_secs(

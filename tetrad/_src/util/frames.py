@@ -390,12 +390,25 @@ def _empty_frames(error: BaseException) -> None:
         waiting += [link.__cause__, link.__context__]
         traceback = link.__traceback__
         while traceback is not None:
-            code = traceback.tb_frame.f_code
-            # A generator may be waiting for its next turn.
-            if is_ours(code.co_filename) and not code.co_flags & _SUSPENDS:
-                with contextlib.suppress(RuntimeError):  # the frame is running
-                    traceback.tb_frame.clear()
+            # Inner borders have taken frames out that the deepest one still leads to.
+            frame: FrameType | None = traceback.tb_frame
+            while frame is not None and _emptied(frame):
+                frame = frame.f_back
             traceback = traceback.tb_next
+
+
+def _emptied(frame: FrameType) -> bool:
+    """Drops what a frame of ours holds; no if it is running, or is not ours."""
+    code = frame.f_code
+    if not is_ours(code.co_filename):
+        return False
+    if code.co_flags & _SUSPENDS:  # it may be waiting for its next turn
+        return True
+    try:
+        frame.clear()
+    except RuntimeError:
+        return False
+    return True
 
 
 _SUSPENDS: Final = (
@@ -491,6 +504,7 @@ def hide_frames(function: Callable[Params, Result]) -> Callable[Params, Result]:
             if told is not None:
                 raise told from None
             trim_traceback(error)
+            del args, kwargs  # which the frame that raised leads to
             # Bare, so that the frame of this border is not added again.
             raise
 
