@@ -582,6 +582,15 @@ def test_the_code_limit_is_checked():
             jax.config.update("tetrad_code_limit", wrong)
 
 
+def test_the_environment_sets_the_code_limit():
+    code = "import tetrad as jax; print(jax.config.tetrad_code_limit)"
+    env = {**os.environ, "TETRAD_CODE_LIMIT": "3 MB"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env
+    )
+    assert done.stdout.split() == ["3000000"], done.stderr
+
+
 def test_many_sizes_and_a_clear_that_frees():
     """150 sizes through 3 operations, in a process of its own."""
     code = """

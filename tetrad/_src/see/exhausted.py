@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -293,7 +294,7 @@ def _names(row: Row) -> str:
         if owners:
             return "held by " + ", ".join(map(str, owners))
         return f"captured by the jitted function {captured}" if captured else ""
-    named = [owners[0] for owners in row.owners if owners]
+    named = sorted([owners[0] for owners in row.owners if owners], key=_natural)
     if not named:
         return ""
     if len(named) == 1 or str(named[0]) == str(named[-1]):
@@ -305,6 +306,12 @@ def _names(row: Row) -> str:
     if first.kind == last.kind and first.inside == last.inside:
         return f"held by `{first.name}`{mark} {last}"
     return f"held by {first}{mark} {last}"
+
+
+def _natural(owner: Owner) -> list[tuple[int, str]]:
+    """A key under which `x[9]` comes before `x[10]`."""
+    parts = re.split(r"(\d+)", owner.name)
+    return [(int(p), "") if p.isdigit() else (0, p) for p in parts]
 
 
 def _arrays(count: int) -> str:
