@@ -14,8 +14,9 @@ import pytest
 
 from tetrad._src.util import config as settings
 from tetrad._src.util import memo
-from tetrad._src.util.config import SETTINGS, config, enable_x64
+from tetrad._src.util.config import config, enable_x64
 from tetrad._src.util.memo import Cache, LruCache, memo_on_first, weak_memo
+from tetrad._src.util.settings import SETTINGS
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ PAIRS = [
 SINGLE = tuple(d for d in EVERYTHING if d not in DOUBLE)
 SPECIALS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30]
 DENORMALS = {"float16": 3e-7, "bfloat16": 1e-40, "float32": -3e-42, "float64": 2e-310}
+ENDLESS = {"lax.igamma", "lax.igammac"}  # JAX does not come back from large operands
 SCALARS = [True, 2, -1, 0.5, 1j, np.float32(1.5), np.int8(3)]
 
 
@@ -76,6 +77,8 @@ def catalogue() -> Iterator[Case]:
                 continue
             for name, args in row.samples(dtype).items():
                 yield _row_case(row, dtype, name, args)
+            if row.name in ENDLESS:
+                continue
             if dtype in row.dtypes and is_inexact(dtype) and dtype not in REAL_OF:
                 args = [_with_specials(row, dtype, a) for a in row.sample(dtype)]
                 yield _row_case(row, dtype, "specials", args)

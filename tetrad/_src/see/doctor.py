@@ -24,7 +24,8 @@ from tetrad._src.api.run import FOLLOWED_VERSION
 from tetrad._src.runtime import device as registry
 from tetrad._src.runtime import threads
 from tetrad._src.runtime.ledger import UNLIMITED, human
-from tetrad._src.util.config import SETTINGS, config
+from tetrad._src.util.config import config
+from tetrad._src.util.settings import SETTINGS
 from tetrad._src.util.words import nearest
 
 PACKAGES = {  # distribution: what works only with it
