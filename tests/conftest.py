@@ -1,5 +1,6 @@
 """The strictest mode: warnings are errors, programs are checked, nothing leaks."""
 
+import contextlib
 import gc
 import importlib.util
 import os
@@ -33,6 +34,21 @@ def repeated_keys(request):
         yield
         return
     with jax.key_check(mode):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def indices_out_of_range(request):
+    """Programs that nobody wrote index out of range on purpose."""
+    import tetrad as jax
+
+    name = request.module.__name__
+    wild = "programs" in name or name in (
+        "test_found",
+        "test_interleaved",
+        "test_points",
+    )
+    with jax.bounds("off") if wild else contextlib.nullcontext():
         yield
 
 
