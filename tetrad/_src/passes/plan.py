@@ -317,7 +317,7 @@ def _share(
             if value in given or value in received or value in output:
                 break
             root[value] = carried.before
-            given.add(value)
+            given.update((carried.before, value))
             received.add(value)
     for target, sources in over.items():
         number = lives.first[target]
