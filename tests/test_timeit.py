@@ -85,7 +85,7 @@ def test_donated_arguments():
     assert str(t).endswith("; donated arguments were copied before each run")
     with pytest.raises(ValueError, match="deletes an argument, the float32") as raised:
         jax.timeit(lambda x: f(x, 1), x)
-    assert "donated to the call at" in str(raised.value)
+    assert "donated to `<lambda>` as `x`" in str(raised.value)
 
 
 def test_functions_without_results():
