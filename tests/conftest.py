@@ -45,6 +45,7 @@ def indices_out_of_range(request):
     name = request.module.__name__
     wild = "programs" in name or name in (
         "test_found",
+        "test_fuse",
         "test_interleaved",
         "test_points",
     )

@@ -131,7 +131,7 @@ def work(f):
     def run():
         plan = plan_of(f, X)
         lowered = compiler.lower_steps(plan)
-        compiler.allocate(plan, compiler._scratch(lowered))
+        compiler.allocate(plan, compiler.scratch(lowered))
 
     return calls_of(run)
 

@@ -228,7 +228,9 @@ def _rests(
     plan: Plan, lives: Lives, value: int, other: int, first: int, last: int
 ) -> bool:
     """Whether `value` is not needed while `other` lives, from `first` to `last`: it is
-    carried and stands for another turn, or only another block of a branch reads it."""
+    carried and stands for another turn, or only other blocks of branches touch it."""
+    if value not in plan.outs and _elsewhere(lives, value, first):
+        return True
     return any(
         carried.before == value
         and last <= carried.end
@@ -237,6 +239,16 @@ def _rests(
         )
         for carried in lives.carries
     ) or chosen_over(plan, lives, value, other, lives.end)
+
+
+def _elsewhere(lives: Lives, value: int, number: int) -> bool:
+    """Whether all that touches `value` after `number` is in other blocks than this."""
+    touches = [*lives.reads.get(value, ()), lives.last[value]]
+    return all(
+        any(choice.parts(number, touch) for choice in lives.choices)
+        for touch in touches
+        if touch > number
+    )
 
 
 __all__ = ["IllFormed", "check_memory", "check_plan"]

@@ -122,6 +122,14 @@ class Choice(NamedTuple):
     def end(self) -> int:
         return self.blocks[-1][1]
 
+    def parts(self, one: int, other: int) -> bool:
+        """Whether two numbers are in different blocks, so that only one of them runs."""
+        found = [
+            [n for n, (a, b) in enumerate(self.blocks) if a <= number < b]
+            for number in (one, other)
+        ]
+        return all(found) and found[0] != found[1]
+
 
 class Lives:
     """When values are written first and touched last; parts count as what they are of.

@@ -12,6 +12,7 @@ import gc
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -294,7 +295,13 @@ def _names(row: Row) -> str:
         if owners:
             return "held by " + ", ".join(map(str, owners))
         return f"captured by the jitted function {captured}" if captured else ""
-    named = sorted([owners[0] for owners in row.owners if owners], key=_natural)
+    common = Counter(_holder(owner) for owners in row.owners for owner in owners)
+    named = [
+        max(owners, key=lambda owner: common[_holder(owner)])
+        for owners in row.owners
+        if owners
+    ]
+    named.sort(key=_natural)
     if not named:
         return ""
     if len(named) == 1 or str(named[0]) == str(named[-1]):
@@ -306,6 +313,11 @@ def _names(row: Row) -> str:
     if first.kind == last.kind and first.inside == last.inside:
         return f"held by `{first.name}`{mark} {last}"
     return f"held by {first}{mark} {last}"
+
+
+def _holder(owner: Owner) -> tuple[str, str]:
+    """The variable through which an owner holds: `history` of `history[3]`."""
+    return re.split(r"[.\[]", owner.name)[0], owner.inside
 
 
 def _natural(owner: Owner) -> list[tuple[int, str]]:

@@ -232,7 +232,9 @@ class Memory:
     # -- shown and saved -------------------------------------------------------------
 
     def __str__(self) -> str:
-        text = "\n".join(map(str, self.devices)) or "no device has been used yet"
+        used = [d for d in self.devices if d.by_line or d.peak or d.allocated]
+        shown = used or self.devices[:1]
+        text = "\n".join(map(str, shown)) or "no device has been used yet"
         if self._histories and self.copies:
             times = page.counted(self.copies, "time")
             text += (
