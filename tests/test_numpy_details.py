@@ -269,3 +269,20 @@ def test_lax_tells_dtypes():
     assert jax.dtypes.itemsize_bits("float16") == 16
     with pytest.raises(jax.dtypes.TypePromotionError):
         jax.dtypes.result_type(jax.random.key(0).dtype, "float32")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_spacing_is_that_of_the_type(dtype):
+    x = jnp.array([1.0, 3.0, -5.0], dtype)
+    info = jnp.finfo(dtype)
+    wanted = np.array([1, 2, -4]) * float(info.eps)
+    np.testing.assert_array_equal(jnp.spacing(x).astype("float32"), wanted)
+    assert jnp.spacing(x).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_composed_functions_of_narrow_floats_are_rounded_once(dtype):
+    x = np.linspace(-3, 3, 40, dtype="float32").astype(jnp.dtype(dtype))
+    y = np.asarray(x[::-1])
+    wide = jnp.logaddexp2(x.astype("float32"), y.astype("float32"))
+    np.testing.assert_array_equal(jnp.logaddexp2(x, y), wide.astype(dtype))

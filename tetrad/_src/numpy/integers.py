@@ -183,4 +183,5 @@ spacing = Unary(
     "Array(1.1920929e-07, dtype=float32, weak_type=True)",
     rule=inexact,
     kinds="f",
+    narrow=True,
 )

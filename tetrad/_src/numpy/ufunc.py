@@ -87,6 +87,7 @@ class Function:
         rule: Rule = same,
         kinds: str = "biufc",
         advice: str = "",
+        narrow: bool = False,
     ) -> None:
         self.__name__ = self.__qualname__ = name
         self.__module__ = "tetrad.numpy"
@@ -97,6 +98,7 @@ class Function:
         self.rule = rule
         self.kinds = kinds
         self.advice = advice
+        self.narrow = narrow  # whether it is about the digits of 16-bit floats
 
     def details(self, rule: Rule, kinds: str) -> str:
         raise NotImplementedError
@@ -203,7 +205,7 @@ class Unary(Function):
         return self.compute(x)
 
     def _composed(self, x: Any) -> Any:
-        return rounded_once(self.compute, x)
+        return self.compute(x) if self.narrow else rounded_once(self.compute, x)
 
 
 class Binary(Function):
