@@ -372,9 +372,7 @@ class CpuBackend:
         if image is None:
             image = program.image = Image(program)
         if timing is not None:
-            times = Times(image.code.size // INSTRUCTION_WORDS)
-            image = Image(program, times)
-            timing.spans = times.spans
+            image = _measuring(program, timing)
         runner = image.runner
         runs = self._runs
         if runs.lost:
@@ -407,22 +405,13 @@ class CpuBackend:
             pointers.append(buffer.pointer)
         arena = None
         if program.arena:
-            size = memory.size_class(program.arena)
-            line = lines[0] if lines else None
-            arena = self.allocate(
-                program.arena, size, device, line, after, None, "intermediates"
-            )
+            arena = self._arena(program.arena, device, lines, after)
             pointers.append(arena.pointer)
         if program.sites:
             block, address, offset = image.instance()
             program.fields.pack_into(block, offset, *pointers, *scalars)
             keep = (block, image, program, buffers, outs, arena)
-            flag = address + 8 * JOB_WORDS
-            made = host.HostRun(address, flag, device, program.apart, keep)
-            calls.prepare(made.run)
-            if timing is not None:
-                timing.here = False
-                timing.done = lambda: made.ended
+            _prepare_calls(program, address, device, keep, timing)
             return outs
         if inline and work > INLINE:
             return self._run_long(image, program, pointers, scalars, outs)
@@ -444,9 +433,17 @@ class CpuBackend:
         run = Run(address, flag, reads, line, (block, image, program))
         self._submit(run, done, buffers, outs, arena)
         if timing is not None:
-            timing.ticket, timing.here = run.ticket, False
+            timing.here = False
             timing.done = lambda: runner.done >= run.ticket
         return outs
+
+    def _arena(
+        self, nbytes: int, device: Device, lines: Sequence[Any], after: int
+    ) -> Buffer:
+        """Memory for what a program computes on its way."""
+        size, line = memory.size_class(nbytes), lines[0] if lines else None
+        role = "intermediates"
+        return self.allocate(nbytes, size, device, line, after, None, role)
 
     def _run_long(
         self,
@@ -508,6 +505,29 @@ class CpuBackend:
         ]
         runner.wait(max(tickets, default=0))
         return runner.done
+
+
+def _measuring(program: Any, timing: events.Timing) -> Image:
+    """The program with launches that note their times."""
+    times = Times(program.image.code.size // INSTRUCTION_WORDS)
+    timing.spans = times.spans
+    return Image(program, times)
+
+
+def _prepare_calls(
+    program: Any,
+    address: int,
+    device: Device,
+    keep: tuple[Any, ...],
+    timing: events.Timing | None,
+) -> None:
+    """Has a program that calls Python run as soon as the recorder says."""
+    flag = address + 8 * JOB_WORDS
+    made = host.HostRun(address, flag, device, program.apart, keep)
+    calls.prepare(made.run)
+    if timing is not None:
+        timing.here = False
+        timing.done = lambda: made.ended
 
 
 def _status(job: int) -> int:

@@ -668,10 +668,7 @@ def _lower_fold(
     low.common_words(avals, reads, writes)
     split = form.blocks > 1 or (rows and not form.kept)
     scratch, states = _fold_words(low, folds, form, taken)
-    words = launch.words
-    words.extend(kept)
-    words.extend(folded)
-    words.extend((length, form.rows))
+    launch.words.extend((*kept, *folded, length, form.rows))
     by_output = rows and form.outputs < 16
     lanes = schedule.lanes(kernel.wide)
     vectors = 1 if rows else schedule.column_vectors(length, lanes)

@@ -347,19 +347,27 @@ unlock:
 """
 
 _STREAM = """
+define internal void @acquire(ptr %lock) nounwind {
+entry:
+  br label %try
+try:
+  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
+  %got = extractvalue { i32, i1 } %x, 1
+  br i1 %got, label %leave, label %hold
+hold:
+  call void @pause()
+  br label %try
+leave:
+  ret void
+}
+
 ; The ticket of the job, or 0 if the stream is full or frozen, or -1 if no thread could
 ; be started.
 define dso_local i64 @stream_submit(ptr %s, ptr %job) nounwind {
 entry:
   %lock = getelementptr i8, ptr %s, i64 <SUBMIT_LOCK>
-  br label %acquire
-acquire:
-  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
-  %got = extractvalue { i32, i1 } %x, 1
-  br i1 %got, label %check, label %hold
-hold:
-  call void @pause()
-  br label %acquire
+  call void @acquire(ptr %lock)
+  br label %check
 check:
   %pfrozen = getelementptr i8, ptr %s, i64 <FROZEN>
   %frozen = load atomic i32, ptr %pfrozen acquire, align 4
@@ -467,14 +475,8 @@ wake:
 define dso_local i32 @stop_stream(ptr %s) nounwind {
 entry:
   %lock = getelementptr i8, ptr %s, i64 <SUBMIT_LOCK>
-  br label %acquire
-acquire:
-  %x = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
-  %got = extractvalue { i32, i1 } %x, 1
-  br i1 %got, label %check, label %hold
-hold:
-  call void @pause()
-  br label %acquire
+  call void @acquire(ptr %lock)
+  br label %check
 check:
   %pstarted = getelementptr i8, ptr %s, i64 <STREAM_STARTED>
   %started = load i32, ptr %pstarted

@@ -240,25 +240,7 @@ class FlowPlacer(Puller):
                     Read(x.value, x.aval.dtype, strides, offset, (), step)
                 )
                 reads.append(len(kernel.reads) - 1)
-        results: list[int] = []
-        stores: list[int] = []
-        for number, node in enumerate(made):
-            aval = node.aval
-            if node.value in kernel.updated:
-                continue
-            if op.flow is Flow.SCAN and number >= op.num_carry:
-                places, into = _slices(aval, space, op.reverse), stores
-            else:
-                places, into = _elements(aval, space), results
-            if not node.uses:
-                into.extend([-1] * len(places))
-                continue
-            value = self.new_value(node)
-            for strides, offset, step in places:
-                kernel.writes.append(
-                    Write(-1, value, strides, offset, (), step, aval.dtype)
-                )
-                into.append(len(kernel.writes) - 1)
+        results, stores = self.inner_writes(op, made, kernel)
         kernel.inner = Inner(
             found.form,
             len(found.lifted),
@@ -273,6 +255,34 @@ class FlowPlacer(Puller):
         if op.flow is not Flow.BRANCH:
             kernel.turns = float(op.length) if op.flow is Flow.SCAN else MANY
         self.steps.append(kernel)
+
+    def inner_writes(
+        self, op: Any, made: list[Node], kernel: Kernel
+    ) -> tuple[list[int], list[int]]:
+        """Writes what control flow gives at its end, and what each turn of it gives.
+
+        Lists the numbers of these writes; -1 for those that nobody needs.
+        """
+        results: list[int] = []
+        stores: list[int] = []
+        for number, node in enumerate(made):
+            aval = node.aval
+            if node.value in kernel.updated:
+                continue
+            if op.flow is Flow.SCAN and number >= op.num_carry:
+                places, into = _slices(aval, kernel.space, op.reverse), stores
+            else:
+                places, into = _elements(aval, kernel.space), results
+            if not node.uses:
+                into.extend([-1] * len(places))
+                continue
+            value = self.new_value(node)
+            for strides, offset, step in places:
+                kernel.writes.append(
+                    Write(-1, value, strides, offset, (), step, aval.dtype)
+                )
+                into.append(len(kernel.writes) - 1)
+        return results, stores
 
     def arrays(
         self,

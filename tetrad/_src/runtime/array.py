@@ -16,7 +16,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value
 from tetrad._src.core.sharding import Sharding
-from tetrad._src.runtime import events, transfers
+from tetrad._src.runtime import transfers
 from tetrad._src.runtime.device import (
     Device,
     Floating,
@@ -194,7 +194,7 @@ class Array(Value, metaclass=ArrayType):
         return host
 
     def _peek(self) -> np.ndarray[Any, Any] | None:
-        """The same if the value can be seen at once and without a copy; else None."""
+        """The value, if it can be seen at once and without a copy; else None."""
         if type(self.placement) is Floating and self.args:
             data: np.ndarray[Any, Any] = self.args[0]
             return data
@@ -204,8 +204,8 @@ class Array(Value, metaclass=ArrayType):
         return self._host() if self.placement.device.backend.shares_host else None
 
     def _read(self) -> np.ndarray[Any, Any]:
-        """The same for users: who wants to know of reads hears of it."""
-        if events.transfers.listeners or events.guards.listeners:
+        """`_host` for users: who wants to know of reads hears of it."""
+        if transfers.listened():
             transfers.read(self.aval, self.placement.device)
         return self._host()
 

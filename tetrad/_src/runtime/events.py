@@ -61,7 +61,6 @@ class Run(NamedTuple):
     device: Any
     where: Any  # the last line that it serves
     submitted: float  # `time.perf_counter()` when it was submitted
-    ticket: int  # its number on the stream of the device; 0 if it ran at once
     places: tuple[Any, ...]  # the lines of the operations in it, in order
     timing: Timing  # what the device measures
 
@@ -79,10 +78,9 @@ class Span(NamedTuple):
 class Timing:
     """What a device measures of one run: filled in by the backend that runs it."""
 
-    __slots__ = ("ticket", "here", "done", "spans")
+    __slots__ = ("here", "done", "spans")
 
     def __init__(self) -> None:
-        self.ticket = 0
         self.here = True  # whoever submitted it had it run before going on
         self.done: Callable[[], bool] = _yes
         self.spans: Callable[[], list[Span]] = _nothing  # once it is done

@@ -132,7 +132,7 @@ def _observed(places: tuple[Any, ...], executable: Any, *args: Any) -> Sequence[
     submitted = time.perf_counter()
     buffers: Sequence[Any] = device.backend.execute(executable, *args, timing)
     line = lines[-1] if lines else places[-1]
-    runs.tell(Run(executable, device, line, submitted, timing.ticket, places, timing))
+    runs.tell(Run(executable, device, line, submitted, places, timing))
     return buffers
 
 

@@ -574,17 +574,11 @@ def flush_all() -> None:
         flush(tape)
 
 
-def submit_quietly() -> None:
-    """Submits what is recorded, so that reports can count it; nothing waits for it.
-
-    What cannot be computed raises where it is used, not here.
-    """
-    with contextlib.suppress(Exception):
-        flush_all()
-
-
 def flush_quietly() -> None:
-    """Submits what is pending, which may free its operands. What fails stays pending."""
+    """Submits what is pending, to free its operands or for a report to count it.
+
+    What cannot be computed stays pending, and raises where it is used.
+    """
     for tape in list(_all_tapes):
         with contextlib.suppress(Exception):
             flush(tape)

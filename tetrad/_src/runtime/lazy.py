@@ -25,7 +25,7 @@ from tetrad._src.core.leaks import leak_message
 from tetrad._src.core.op import Kind, Op, infer
 from tetrad._src.core.rewrite import insert, lifted
 from tetrad._src.runtime import array as array_module
-from tetrad._src.runtime import counts, events, execute, host, room, transfers
+from tetrad._src.runtime import counts, execute, host, room, transfers
 from tetrad._src.runtime import flush as flush_module
 from tetrad._src.runtime.array import (
     Array,
@@ -620,7 +620,7 @@ def put(
         place = default_placement()
     where = STATE.where or user_frame()
     device = place.device
-    if told and (events.transfers.listeners or events.guards.listeners):
+    if told and transfers.listened():
         transfers.upload(aval, device, operand)
     return ready(_stored(host, aval, device, where), aval, place, where)
 
@@ -637,7 +637,7 @@ def float_in(host: np.ndarray[Any, Any], aval: Aval) -> Array:
     if not several() or place.is_committed:
         return put(host, aval, place, operand=True)
     where = STATE.where or user_frame()
-    if events.transfers.listeners or events.guards.listeners:
+    if transfers.listened():
         transfers.upload(aval, place.device)
     return _floating((np.array(host),), aval, place.device, where)
 

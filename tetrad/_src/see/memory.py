@@ -126,7 +126,7 @@ class Memory:
         self._look()
 
     def _look(self) -> None:
-        flush.submit_quietly()
+        flush.flush_quietly()
         self._devices = [
             DeviceMemory(device, self._histories.get(device))
             for backend in registry.made_backends()
@@ -134,7 +134,7 @@ class Memory:
         ]
 
     def __enter__(self) -> Memory:
-        flush.submit_quietly()
+        flush.flush_quietly()
         self._stack.callback(registry.tell_of_backends(self._record))
         self._open = True
         return self

@@ -133,7 +133,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     profile.add(PERIOD, 1)
     profile.add(TIME, time.time_ns())
     profile.add(DEFAULT_SAMPLE_TYPE, profile.string("space"))
-    flush.submit_quietly()
+    flush.flush_quietly()
     backends = [registry.backend(backend)] if backend else registry.made_backends()
     for device in [d for b in backends for d in b.devices()]:
         device.ledger.reclaim()

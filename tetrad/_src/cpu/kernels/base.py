@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import Aval
 
+GRAIN = 20_000  # nanoseconds that a chunk of heavy tasks should last
+
 
 class Operand(NamedTuple):
     """An operand in memory: element `i` lies at offset + Σ strides·i elements."""

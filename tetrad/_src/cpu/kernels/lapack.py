@@ -2,8 +2,9 @@
 
 In: operands whose problems lie densely one after another, matrices in the order of
 Fortran. A `Recipe` says which operands are copied to where the routine works, and what
-it is called with. Many small problems of some routines are solved by `small` instead. Lengths are words of the launch, so that one function serves every
-shape; routines that need memory for themselves are asked once how much.
+it is called with. Lengths are words of the launch, so that one function serves every
+shape; routines that need memory for themselves are asked once how much. Many small
+problems of some routines are solved by `small` instead.
 
 Read `Recipe` and the arguments of a call; `build`; `_function`, which writes the text;
 and then the recipes, in the order of their names.
@@ -19,7 +20,15 @@ from typing import Any, NamedTuple
 from tetrad._src.core.avals import Aval
 from tetrad._src.cpu import blas
 from tetrad._src.cpu.kernels import small
-from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Operand, Out, Tmp
+from tetrad._src.cpu.kernels.base import (
+    GRAIN,
+    In,
+    KernelCall,
+    Launch,
+    Operand,
+    Out,
+    Tmp,
+)
 from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.util.memo import Cache
@@ -27,7 +36,6 @@ from tetrad._src.util.memo import Cache
 LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 SIZES = {"f32": 4, "f64": 8, "c64": 8, "c128": 16, "i32": 4}
 NAN = {4: 0x7FC00000, 8: 0x7FF8 << 48}
-GRAIN = 20_000  # nanoseconds that a chunk should last
 
 _texts: Cache = Cache("LAPACK kernels", limit=512)
 _answers: Cache = Cache("LAPACK work sizes", limit=4096)

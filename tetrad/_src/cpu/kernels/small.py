@@ -17,13 +17,12 @@ import math
 from collections.abc import Callable
 
 from tetrad._src.cpu import schedule
-from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Out, Tmp
+from tetrad._src.cpu.kernels.base import GRAIN, In, KernelCall, Launch, Out, Tmp
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.registers import SIZE, Value
 
 TYPES = ("f32", "f64")
 LARGEST = 32  # rows and columns
-GRAIN = 20_000  # nanoseconds that a chunk should last
 Shape = tuple[int, ...]
 
 
@@ -107,9 +106,8 @@ class _Lanes:
     def __init__(self, type: str) -> None:
         self.type = type
         self.w = w = Writer(_lanes(type))
-        chunk, scratch, stride, self.batch = (
-            *(w.word(), w.word("ptr"), w.word(), w.word()),
-        )
+        chunk, scratch, stride = w.word(), w.word("ptr"), w.word()
+        self.batch = w.word()
         number = w.i("udiv", "%lo", chunk)
         self.memory = w.point_to(scratch, w.i("mul", number, stride), "u8")
 
