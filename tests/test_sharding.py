@@ -119,6 +119,9 @@ def test_constraints(mesh, rows):
         jax.lax.with_sharding_constraint(jnp.ones(()), rows)
     with pytest.raises(ValueError, match="not allowed"):
         jax.lax.with_sharding_constraint(x, None)
+    with pytest.raises(ValueError, match="does not fit the values") as told:
+        jax.lax.with_sharding_constraint((x, x), (rows,))
+    assert "This fits" not in str(told.value)  # which would name axes
 
 
 def test_jit_with_shardings(mesh, rows):
@@ -193,6 +196,8 @@ def test_pmap():
         jax.pmap(jnp.add)(jnp.ones((1, 2)), jnp.ones((2, 2)))
     with pytest.raises(ValueError, match="non-empty"):
         jax.pmap(jnp.sin, devices=[])
+    with pytest.raises(ValueError, match="axis 7 is out of range"):
+        jax.pmap(jnp.sin, out_axes=7)(jnp.ones((1, 2)))
 
 
 def test_arrays_from_parts(rows):
@@ -203,6 +208,12 @@ def test_arrays_from_parts(rows):
     assert jax.make_array_from_process_local_data(rows, data).sharding == rows
     parts = [jnp.arange(4)]
     assert jax.make_array_from_single_device_arrays((4,), rows, parts).sharding == rows
+    shapes = {"a": (4,), "b": (None,)}
+    both = {"a": data, "b": data}
+    made = jax.make_array_from_process_local_data(rows, both, shapes)
+    assert made["a"].shape == made["b"].shape == (4,)
+    with pytest.raises(ValueError, match="global_shape does not fit the data"):
+        jax.make_array_from_process_local_data(rows, both, {"a": (4,)})
     with pytest.raises(ValueError, match="Expected shard shape"):
         jax.make_array_from_callback((4,), rows, lambda index: data[:3])
     with pytest.raises(TypeError, match="list or tuple"):
@@ -290,6 +301,10 @@ try:
     jax.jit(jnp.sin, in_shardings=one)(jax.device_put(x, jax.devices()[1]))
 except ValueError as error:
     assert "was placed on" in str(error)
+else:
+    raise AssertionError("an argument on another device was not refused")
+gone, at = jax.device_put((None, x), jax.devices()[1:3])
+assert gone is None and at.device is jax.devices()[2]
 print("fine")
 """
 

@@ -26,7 +26,7 @@ from tetrad._src.api.flat import (
     wraps_of,
 )
 from tetrad._src.api.lanes import misfit
-from tetrad._src.api.prefixes import is_none, prefix_leaves
+from tetrad._src.api.prefixes import axes_leaves, is_none
 from tetrad._src.control.signature import name_of, parameter_names
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis
@@ -224,9 +224,7 @@ def _axes_of_leaves(
         if isinstance(in_axes, tuple):
             if len(in_axes) != len(args):
                 raise ValueError(_wrong_count(options, args))
-            found = prefix_leaves(
-                in_axes, tuple(args), "vmap: in_axes", "the arguments"
-            )
+            found = axes_leaves(in_axes, tuple(args), "vmap: in_axes", "the arguments")
         else:
             found = [in_axes] * len(tree.leaves(tuple(args)))
         found = found + [0] * len(tree.leaves(kwargs))
@@ -305,7 +303,7 @@ def _axes_of_results(options: _Options, out_tree: Any) -> list[int | None]:
             example = out_tree.unflatten([tree.AnyLeaf()] * out_tree.num_leaves)
             if isinstance(out_axes, list) and isinstance(example, tuple):
                 out_axes = tuple(out_axes)
-            found = prefix_leaves(
+            found = axes_leaves(
                 out_axes, example, "vmap: out_axes", "the result of the function"
             )
         options.out_cache[out_tree] = found

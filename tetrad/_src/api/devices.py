@@ -10,6 +10,7 @@ import numpy as np
 
 from tetrad._src.api import plugins
 from tetrad._src.api.formats import Format
+from tetrad._src.api.prefixes import prefix_leaves
 from tetrad._src.core.bind import STATE, Tracer, Value, aval_of
 from tetrad._src.core.mesh import named_in_force
 from tetrad._src.core.sharding import PartitionSpec, Sharding
@@ -153,9 +154,7 @@ def _spread(value: Any, x: Any, count: int, name: str) -> Sequence[Any]:
     kind = type(value)
     if value is None or kind is Format or not tree.is_tree_node(kind):
         return (value,) * count
-    return tree.broadcast_prefix(
-        value, x, lambda v: v is None, prefix_name=name, full_name="x"
-    )
+    return prefix_leaves(value, x, name, "x")
 
 
 def placement_of(

@@ -14,16 +14,21 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tetrad._src.api.flat import FlatFunction, argument_name, leaf_aval, shortened
+from tetrad._src.api.flat import (
+    FlatFunction,
+    argument_name,
+    leaf_aval,
+    shortened,
+    without_static,
+)
 from tetrad._src.api.jit import jit
-from tetrad._src.api.prefixes import prefix_leaves
+from tetrad._src.api.prefixes import axes_leaves, is_none, prefix_leaves
 from tetrad._src.control.signature import argument_numbers, name_of
 from tetrad._src.core import mesh as meshes
-from tetrad._src.core.bind import aval_of
 from tetrad._src.core.mesh import AbstractMesh, Mesh
 from tetrad._src.core.op import Axis
 from tetrad._src.core.sharding import PartitionSpec, names_of, several_devices
-from tetrad._src.ops.views import reshape
+from tetrad._src.ops.views import expand_dims, squeeze
 from tetrad._src.runtime import device as registry
 from tetrad._src.transforms.vmap import vmap_flat
 from tetrad._src.util import frames, tree
@@ -39,19 +44,7 @@ def alone(names: Sequence[Any], fun: Any, leaves: Sequence[Any]) -> list[Any]:
     outs, mapped = vmap_flat(
         lambda *inner: alone(names[1:], fun, inner), axis, leaves, [None] * len(leaves)
     )
-    return [out if at is None else _without(out, at) for out, at in zip(outs, mapped)]
-
-
-def _without(x: Any, at: int) -> Any:
-    """`x` without its axis `at`, which has extent 1."""
-    shape = aval_of(x).shape
-    return reshape(x, (*shape[:at], *shape[at + 1 :]))
-
-
-def _with(x: Any, at: int) -> Any:
-    """`x` with a new axis of extent 1 at `at`."""
-    shape = aval_of(x).shape
-    return reshape(x, (*shape[:at], 1, *shape[at:]))
+    return [out if at is None else squeeze(out, (at,)) for out, at in zip(outs, mapped)]
 
 
 # --------------------------------------------------------------------------- shard_map
@@ -217,7 +210,7 @@ def smap(
                 else PartitionSpec(*[None] * at, axis_name)
             ),
             axes,
-            is_leaf=lambda at: at is None,
+            is_leaf=is_none,
         )
 
     return shard_map(
@@ -276,28 +269,20 @@ def pmap(
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
     def lanes(*args: Any, **kwargs: Any) -> Any:
-        fixed = {n % len(args) for n in static} if args else set()
-        dynamic = tuple([a for i, a in enumerate(args) if i not in fixed])
+        function, dynamic = without_static(fun, args, static)
         leaves, in_tree = tree.flatten((dynamic, kwargs))
-        axes = _pmap_axes(fun, in_axes, args, fixed, kwargs, leaves)
-        _check_lanes(fun, leaves, axes, in_tree, axis_size, devices, backend)
-        parts = [
-            x if at is None else _without(x, at % leaf_aval(x).ndim)
-            for x, at in zip(leaves, axes)
+        axes = [
+            *_pmap_axes(fun, in_axes, args, static, dynamic),
+            *[0] * len(tree.leaves(kwargs)),
         ]
-
-        def with_static(*others: Any, **words: Any) -> Any:
-            rest = iter(others)
-            full = [a if i in fixed else next(rest) for i, a in enumerate(args)]
-            return fun(*full, **words)
-
-        with_static.__name__ = name_of(fun)
-        flat = FlatFunction(with_static, in_tree, "pmap")
+        _check_lanes(fun, leaves, axes, in_tree, axis_size, devices, backend)
+        parts = [x if at is None else squeeze(x, (at,)) for x, at in zip(leaves, axes)]
+        flat = FlatFunction(function, in_tree, "pmap")
         outs = alone((axis_name,), flat, parts)
         result = flat.out_tree.unflatten(outs)
-        places = prefix_leaves(out_axes, result, "pmap: out_axes", "the result")
+        places = axes_leaves(out_axes, result, "pmap: out_axes", "the result")
         outs = [
-            out if at is None else _with(out, at % (aval_of(out).ndim + 1))
+            out if at is None else expand_dims(out, (at,))
             for out, at in zip(outs, places)
         ]
         return flat.out_tree.unflatten(outs)
@@ -323,9 +308,9 @@ def _numbers(what: str, given: Any) -> tuple[int, ...]:
 
 
 def _pmap_axes(
-    fun: Any, in_axes: Any, args: Any, fixed: set[int], kwargs: Any, leaves: Any
+    fun: Any, in_axes: Any, args: Any, static: Sequence[int], dynamic: Any
 ) -> list[int | None]:
-    """Which axis of each leaf is mapped."""
+    """Which axis of each leaf of `dynamic` is mapped, of all arguments `args`."""
     if isinstance(in_axes, tuple):
         if len(in_axes) != len(args):
             raise ValueError(
@@ -333,12 +318,10 @@ def _pmap_axes(
                 f" `{name_of(fun)}` was called with {len(args)} positional arguments;"
                 " each needs one"
             )
-        in_axes = tuple([at for i, at in enumerate(in_axes) if i not in fixed])
-        dynamic = tuple([a for i, a in enumerate(args) if i not in fixed])
-        axes = prefix_leaves(in_axes, dynamic, "pmap: in_axes", "the arguments")
+        _, in_axes = without_static(fun, in_axes, static)  # one entry an argument
+        axes = axes_leaves(in_axes, dynamic, "pmap: in_axes", "the arguments")
     else:
-        axes = [in_axes] * (len(leaves) - len(tree.leaves(kwargs)))
-    axes = [*axes, *[0] * (len(leaves) - len(axes))]
+        axes = [in_axes] * len(tree.leaves(dynamic))
     for at in axes:
         if at is not None and (isinstance(at, bool) or not isinstance(at, int)):
             raise TypeError(

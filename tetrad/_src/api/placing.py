@@ -18,7 +18,7 @@ import numpy as np
 from tetrad._src.api import devices
 from tetrad._src.api.flat import as_value, leaf_aval, shortened
 from tetrad._src.api.formats import Format
-from tetrad._src.api.prefixes import prefix_leaves
+from tetrad._src.api.prefixes import map_prefix, prefix_leaves
 from tetrad._src.core import mesh as meshes
 from tetrad._src.core.bind import Tracer, aval_of
 from tetrad._src.core.sharding import (
@@ -57,11 +57,10 @@ def place(x: Any, sharding: Sharding, what: str) -> Any:
 
 
 def _placed(x: Any, shardings: Any, what: str) -> Any:
-    found = prefix_leaves(shardings, x, f"{what} shardings", "the values")
-    leaves, treedef = tree.flatten(x)
-    return treedef.unflatten(
-        [place(v, as_sharding(s, what), what) for v, s in zip(leaves, found)]
-    )
+    def laid_out(leaf: Any, sharding: Any) -> Any:
+        return place(leaf, as_sharding(sharding, what), what)
+
+    return map_prefix(laid_out, x, shardings, f"{what} shardings")
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -105,34 +104,17 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     return _placed(xs, out_shardings, "reshard")
 
 
-def _with_axes_of_type(
-    kind: AxisType, f: Any, axes: Any, option: str, given: Any
-) -> Any:
-    """`f` with the axes of the mesh in force seen as of another type."""
-    name = f"{kind.name.lower()}_axes"
-
-    def changed(*args: Any, **kwargs: Any) -> Any:
-        wanted = kwargs.pop(option, given)
-        mesh = meshes.current_mesh()
-        if mesh is None:
-            raise ValueError(
-                f"{name}: no mesh is in force. Put one there with jax.set_mesh(mesh)"
-            )
-        names = mesh.axis_names if axes is None else axes
-        names = (names,) if isinstance(names, str) else tuple(names)
-        new = tuple(
-            [kind if n in names else its for n, its in mesh._name_to_type.items()]
+def _mesh_with(kind: AxisType, axes: Any, name: str) -> meshes.Mesh:
+    """The mesh in force with some of its axes, by default all, of another type."""
+    mesh = meshes.current_mesh()
+    if mesh is None:
+        raise ValueError(
+            f"{name}: no mesh is in force. Put one there with jax.set_mesh(mesh)"
         )
-        if option == "in_sharding" and wanted is not None:
-            args = _placed(args, wanted, name)
-        with meshes.set_mesh(mesh.update(axis_types=new)):
-            result = f(*args, **kwargs)
-        if option == "out_sharding" and wanted is not None:
-            result = _placed(result, wanted, name)
-        return result
-
-    functools.update_wrapper(changed, f)
-    return frames.hide_frames(changed)
+    names = mesh.axis_names if axes is None else axes
+    names = (names,) if isinstance(names, str) else names
+    changed: meshes.Mesh = mesh.update_axis_types(dict.fromkeys(names, kind))
+    return changed
 
 
 def auto_axes(
@@ -152,7 +134,16 @@ def auto_axes(
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
-    return _with_axes_of_type(AxisType.Auto, f, axes, "out_sharding", out_sharding)
+    function = f
+
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        wanted = kwargs.pop("out_sharding", out_sharding)
+        with meshes.set_mesh(_mesh_with(AxisType.Auto, axes, "auto_axes")):
+            result = function(*args, **kwargs)
+        return result if wanted is None else _placed(result, wanted, "auto_axes")
+
+    functools.update_wrapper(changed, f)
+    return frames.hide_frames(changed)
 
 
 def explicit_axes(
@@ -172,7 +163,18 @@ def explicit_axes(
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
-    return _with_axes_of_type(AxisType.Explicit, f, axes, "in_sharding", in_sharding)
+    function = f
+
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        wanted = kwargs.pop("in_sharding", in_sharding)
+        mesh = _mesh_with(AxisType.Explicit, axes, "explicit_axes")
+        if wanted is not None:
+            args = _placed(args, wanted, "explicit_axes")
+        with meshes.set_mesh(mesh):
+            return function(*args, **kwargs)
+
+    functools.update_wrapper(changed, f)
+    return frames.hide_frames(changed)
 
 
 def make_single_device_sharding(
@@ -267,7 +269,9 @@ def make_array_from_process_local_data(
     leaves, treedef = tree.flatten(local_data)
     shapes: list[Any] = [None] * len(leaves)
     if global_shape is not None:
-        shapes = prefix_leaves_of_shapes(global_shape, local_data)
+        shapes = prefix_leaves(
+            global_shape, local_data, f"{what} global_shape", "the data", _is_shape
+        )
     made = []
     for leaf, how, shape in zip(leaves, shardings, shapes):
         own = np.shape(leaf)
@@ -277,20 +281,11 @@ def make_array_from_process_local_data(
     return treedef.unflatten(made)
 
 
-def prefix_leaves_of_shapes(shapes: Any, full: Any) -> list[Any]:
-    """The shape above each leaf of `full`; a shape is a tuple of integers and None."""
-
-    def is_shape(x: Any) -> bool:
-        return x is None or (
-            isinstance(x, tuple) and all([n is None or isinstance(n, int) for n in x])
-        )
-
-    values, treedef = tree.flatten(shapes, is_leaf=is_shape)
-    subtrees = treedef.flatten_up_to(full)
-    found: list[Any] = []
-    for value, subtree in zip(values, subtrees):
-        found.extend([value] * len(tree.leaves(subtree)))
-    return found
+def _is_shape(x: Any) -> bool:
+    """Whether `x` is a shape, a tuple of integers and None, or None."""
+    return x is None or (
+        isinstance(x, tuple) and all([n is None or isinstance(n, int) for n in x])
+    )
 
 
 def make_array_from_single_device_arrays(
@@ -345,9 +340,7 @@ class Shardings:
 
     def place(self, values: Any) -> Any:
         """The pytree `values`, laid out like this."""
-        found = prefix_leaves(self.wanted, values, f"jit {self.what}", "the values")
-        leaves, treedef = tree.flatten(values)
-        return treedef.unflatten([self._one(v, s) for v, s in zip(leaves, found)])
+        return map_prefix(self._one, values, self.wanted, f"jit {self.what}")
 
     def _one(self, value: Any, wanted: Any) -> Any:
         if wanted is None:

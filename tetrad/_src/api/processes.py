@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.api import devices
-from tetrad._src.api.placing import as_sharding, place
-from tetrad._src.api.prefixes import prefix_leaves
-from tetrad._src.core.bind import Value
+from tetrad._src.api.placing import place
+from tetrad._src.api.prefixes import map_prefix
 from tetrad._src.core.mesh import NamedSharding
 from tetrad._src.core.sharding import PartitionSpec
 from tetrad._src.util import tree
@@ -80,10 +78,6 @@ def shutdown() -> None:
 # ----------------------------------------------------------------------- multihost_utils
 
 
-def _host(x: Any) -> np.ndarray[Any, Any]:
-    return np.asarray(devices.device_get(x) if isinstance(x, Value) else x)
-
-
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """What all processes have in the pytree `in_tree`, as NumPy arrays.
 
@@ -97,7 +91,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """
 
     def gathered(x: Any) -> Any:
-        host = _host(x)
+        host = np.asarray(x)
         return host if tiled and host.ndim else host[np.newaxis]
 
     return tree.map(gathered, in_tree)
@@ -114,7 +108,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         raise ValueError(
             "broadcast_one_to_all: is_source=False, but this is the only process"
         )
-    return tree.map(_host, in_tree)
+    return tree.map(np.asarray, in_tree)
 
 
 def sync_global_devices(name: str) -> None:
@@ -136,14 +130,11 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 
 def _over(mesh: Any, pspecs: Any, values: Any, what: str) -> Any:
-    found = prefix_leaves(pspecs, values, f"{what} pspecs", "the values")
-    leaves, treedef = tree.flatten(values)
-    out = []
-    for leaf, spec in zip(leaves, found):
+    def laid_out(leaf: Any, spec: Any) -> Any:
         spec = PartitionSpec() if spec is None else spec
-        sharding = NamedSharding(mesh, spec)
-        out.append(place(leaf, as_sharding(sharding, what), what))
-    return treedef.unflatten(out)
+        return place(leaf, NamedSharding(mesh, spec), what)
+
+    return map_prefix(laid_out, values, pspecs, f"{what} pspecs")
 
 
 def host_local_array_to_global_array(

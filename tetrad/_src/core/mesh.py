@@ -110,8 +110,17 @@ class _Axes:
         return self._all_of_type(AxisType.Manual)
 
     @property
+    def is_multi_process(self) -> bool:
+        return False
+
+    @property
     def _name_to_type(self) -> dict[Any, AxisType]:
         return dict(zip(self.axis_names, self.axis_types))
+
+    def update_axis_types(self, types: dict[Any, AxisType]) -> Any:
+        """The same with other types for the axes named in `types`."""
+        new = [types.get(name, its) for name, its in self._name_to_type.items()]
+        return self.update(axis_types=tuple(new))  # type: ignore[attr-defined]
 
     def _text(self) -> str:
         if not self.axis_names:
@@ -217,14 +226,6 @@ class Mesh(_Axes):
         return hash(self._key)
 
     @property
-    def size(self) -> int:
-        return int(self.devices.size) if self.axis_names else 0
-
-    @property
-    def is_multi_process(self) -> bool:
-        return False
-
-    @property
     def local_mesh(self) -> Mesh:
         return self
 
@@ -316,10 +317,6 @@ class AbstractMesh(_Axes):
         return self
 
     @property
-    def is_multi_process(self) -> bool:
-        return False
-
-    @property
     def devices(self) -> Any:
         """An AbstractMesh has none: ValueError."""
         raise ValueError(
@@ -338,11 +335,6 @@ class AbstractMesh(_Axes):
             **changes,
         }
         return AbstractMesh(**options)
-
-    def update_axis_types(self, types: dict[Any, AxisType]) -> AbstractMesh:
-        """The same with other types for the axes named in `types`."""
-        new = [types.get(name, its) for name, its in self._name_to_type.items()]
-        return self.update(axis_types=tuple(new))
 
     def _key(self) -> tuple[Any, ...]:
         return (
