@@ -303,7 +303,7 @@ except ValueError as error:
     assert "was placed on" in str(error)
 else:
     raise AssertionError("an argument on another device was not refused")
-gone, at = jax.device_put((None, x), jax.devices()[1:3])
+gone, at = jax.device_put((None, x), tuple(jax.devices()[1:3]))
 assert gone is None and at.device is jax.devices()[2]
 print("fine")
 """

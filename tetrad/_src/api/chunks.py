@@ -18,7 +18,6 @@ from tetrad._src.core.bind import STATE, aval_of, base_trace
 from tetrad._src.ops.index import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from tetrad._src.ops.slices import concatenate, slice_in_dim
 from tetrad._src.ops.views import broadcast_in_dim, moveaxis, reshape
-from tetrad._src.util.config import config
 
 # (values with their lanes in front, how many) -> results with their lanes in front, and
 # which of them have lanes
@@ -58,72 +57,89 @@ def in_chunks(
 
     `values` are mapped along `axes`, which have `size` lanes, more than `chunk`.
     """
-    has_lanes: list[bool] = []
+    lanes = _Lanes(run, axes, size, chunk)
+    # Only what nobody differentiates may be written piece by piece: the derivative would
+    # go over all that is there, in each step.
+    plain = STATE.trace is base_trace()
+    results = jit(lanes.written if plain else lanes.stacked)(list(values))
+    return results, [0 if mapped else None for mapped in lanes.mapped]
 
-    def some(parts: Sequence[Any], count: int) -> tuple[Any, ...]:
-        outs, has_lanes[:] = run(parts, count)
+
+class _Lanes:
+    """A function of some lanes, and how all of them are divided into chunks."""
+
+    def __init__(self, run: Run, axes: Sequence[int], size: int, chunk: int) -> None:
+        self.run = run
+        self.axes = axes
+        self.size = size
+        self.chunk = chunk
+        self.chunks, self.rest = divmod(size, chunk)
+        self.whole = self.chunks * chunk  # how many lanes are in whole chunks
+        self.mapped: list[bool] = []  # which results have lanes
+
+    def some(self, parts: Sequence[Any], count: int) -> tuple[Any, ...]:
+        """The results for `count` lanes, which stand in front."""
+        outs, self.mapped = self.run(parts, count)
         return tuple(outs)
 
-    def front(values: Sequence[Any]) -> list[Any]:
-        return [moveaxis(v, at, 0) if at else v for v, at in zip(values, axes)]
+    def front(self, values: Sequence[Any]) -> list[Any]:
+        """The values with their lanes in front."""
+        return [moveaxis(v, at, 0) if at else v for v, at in zip(values, self.axes)]
 
-    def stacked(values: Sequence[Any]) -> list[Any]:
+    def stacked(self, values: Sequence[Any]) -> list[Any]:
         """Each step of a loop takes a chunk; what the steps give is put together."""
-        values = front(values)
+        values = self.front(values)
+        chunk, whole = self.chunk, self.whole
+        split = (self.chunks, chunk)
         heads = [
-            reshape(slice_in_dim(v, 0, whole), (chunks, chunk, *aval_of(v).shape[1:]))
+            reshape(slice_in_dim(v, 0, whole), (*split, *aval_of(v).shape[1:]))
             for v in values
         ]
-        _, outs = scan(lambda _, parts: ((), some(parts, chunk)), (), heads)
+        _, outs = scan(lambda _, parts: ((), self.some(parts, chunk)), (), heads)
         results = [
-            reshape(y, (whole, *aval_of(y).shape[2:])) if lanes else y[0]
-            for y, lanes in zip(outs, has_lanes)
+            reshape(y, (whole, *aval_of(y).shape[2:])) if mapped else y[0]
+            for y, mapped in zip(outs, self.mapped)
         ]
-        if rest:
-            tails = some([slice_in_dim(v, whole, size) for v in values], rest)
-            results = [
-                concatenate([y, tail], 0) if lanes else y
-                for y, tail, lanes in zip(results, tails, has_lanes)
-            ]
-        return results
+        if not self.rest:
+            return results
+        left = [slice_in_dim(v, whole, self.size) for v in values]
+        return [
+            concatenate([y, tail], 0) if mapped else y
+            for y, tail, mapped in zip(results, self.some(left, self.rest), self.mapped)
+        ]
 
-    def written(values: Sequence[Any]) -> list[Any]:
+    def written(self, values: Sequence[Any]) -> list[Any]:
         """Each step of a loop writes a chunk to its place, and nothing is put together.
 
         The first chunk, or the lanes left over, say what the results look like.
         """
-        start, end = (whole, size) if rest else (0, chunk)
-        parts = [slice_in_dim(v, start, end, axis=at) for v, at in zip(values, axes)]
-        edge = some(front(parts), end - start)
+        chunk, rest = self.chunk, self.rest
+        start, end = (self.whole, self.size) if rest else (0, chunk)
+        parts = [
+            slice_in_dim(v, start, end, axis=at) for v, at in zip(values, self.axes)
+        ]
+        edge = self.some(self.front(parts), end - start)
         results = [
-            dynamic_update_slice_in_dim(_repeated(y, size), y, start, 0) if lanes else y
-            for y, lanes in zip(edge, has_lanes)
+            dynamic_update_slice_in_dim(_repeated(y, self.size), y, start, 0)
+            if mapped
+            else y
+            for y, mapped in zip(edge, self.mapped)
         ]
 
         def step(i: Any, results: Sequence[Any]) -> list[Any]:
             at = i * chunk
             parts = [
                 dynamic_slice_in_dim(v, at, chunk, axis)
-                for v, axis in zip(values, axes)
+                for v, axis in zip(values, self.axes)
             ]
-            outs = some(front(parts), chunk)
+            outs = self.some(self.front(parts), chunk)
             return [
-                dynamic_update_slice_in_dim(whole, out, at, 0) if lanes else whole
-                for whole, out, lanes in zip(results, outs, has_lanes)
+                dynamic_update_slice_in_dim(whole, out, at, 0) if mapped else whole
+                for whole, out, mapped in zip(results, outs, self.mapped)
             ]
 
-        done: list[Any] = fori_loop(0 if rest else 1, chunks, step, results)
+        done: list[Any] = fori_loop(0 if rest else 1, self.chunks, step, results)
         return done
-
-    chunks, rest = divmod(size, chunk)
-    whole = chunks * chunk
-    # Only what nobody differentiates may be written piece by piece: the derivative would
-    # go over all that is there, in each step.
-    plain = STATE.trace is base_trace()
-    function = written if plain else stacked
-    compiled = function if config.jax_disable_jit else jit(function)
-    results = compiled(list(values))
-    return results, [0 if lanes else None for lanes in has_lanes]
 
 
 def _repeated(y: Any, size: int) -> Any:

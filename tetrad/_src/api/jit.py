@@ -11,6 +11,7 @@ Read `JitFunction.__call__` (the fast path), `_slow`, then `jit`.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +31,7 @@ from tetrad._src.api.operands import (
     unusable_message,
     usable,
 )
-from tetrad._src.api.placing import Shardings
+from tetrad._src.api.placing import Shardings, shardings_of
 from tetrad._src.api.stages import Function, Lowered, Traced
 from tetrad._src.api.tracing import Call, Entry, TracedFunction
 from tetrad._src.api.tracing import on_compile as on_compile
@@ -280,8 +281,12 @@ class JitFunction(TracedFunction):
 class PlacedFunction(JitFunction):
     """A function under `jit` that says how its arguments and results are laid out."""
 
-    _arguments: Shardings | None = None
-    _results: Shardings | None = None
+    def __init__(
+        self, *args: Any, arguments: Shardings | None, results: Shardings | None
+    ) -> None:
+        super().__init__(*args)
+        self._arguments = arguments
+        self._results = results
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -312,11 +317,10 @@ class PlacedFunction(JitFunction):
 class DeviceFunction(JitFunction):
     """A function under `jit(device=...)` or `jit(backend=...)`: it runs there."""
 
-    _device: Any = None
-    _backend: str | None = None
-
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any, device: Any, backend: str | None) -> None:
         super().__init__(*args)
+        self._device = device
+        self._backend = backend
         self._fast = None
 
     def _place(self) -> Placement:
@@ -341,22 +345,31 @@ class DeviceFunction(JitFunction):
             " time: leave the argument out, and compile under jax.default_device(device)"
         )
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        return self.trace().lower()
-
 
 def _moved(x: Any, place: Placement) -> Any:
     """An operand at a place; numbers are arguments of the program."""
     return devices.put_leaf(x, place) if isinstance(x, (Value, np.ndarray)) else x
 
 
-def _check_available(**options: Any) -> None:
-    for option, value in options.items():
+def _check_available(**instead: tuple[Any, str]) -> None:
+    for option, (value, advice) in instead.items():
         if value is not None:
-            raise NotImplementedError(
-                f"jit({option}=...) is not available: a program runs where its arguments"
-                " are, so move them with jax.device_put before the call"
-            )
+            raise NotImplementedError(f"jit({option}=...) is not available: {advice}")
+
+
+def _check_place(device: Any, backend: Any, shardings: Sequence[Any]) -> None:
+    """Warns of `device` and `backend`; ValueError if something else says the place."""
+    if device is not None and backend is not None:
+        raise ValueError(
+            f"jit: give device or backend, not both; got {device!r} and {backend!r}"
+        )
+    if any([sharding is not None for sharding in shardings]):
+        raise ValueError("jit: give device or backend, or shardings, not both")
+    frames.warn(
+        "jit(device=...) and jit(backend=...) are deprecated: a program runs where its"
+        " arguments are, so move them with jax.device_put before the call",
+        DeprecationWarning,
+    )
 
 
 def _check_function(function: Any) -> None:
@@ -427,28 +440,20 @@ def jit(
     [2.0, 4.0]
     """
     _check_available(
-        abstracted_axes=abstracted_axes,
-        compiler_options=compiler_options,
+        abstracted_axes=(abstracted_axes, "each shape has a program of its own"),
+        compiler_options=(compiler_options, "settings are in jax.config"),
     )
-
     check_limit(max_compiles)
+    made: Callable[..., JitFunction] = JitFunction
     if device is not None or backend is not None:
-        if device is not None and backend is not None:
-            raise ValueError(
-                f"jit: give device or backend, not both; got {device!r} and {backend!r}"
-            )
-        if in_shardings is not None or out_shardings is not None:
-            raise ValueError("jit: give device or backend, or shardings, not both")
-        frames.warn(
-            "jit(device=...) and jit(backend=...) are deprecated: a program runs where its"
-            " arguments are, so move them with jax.device_put before the call",
-            DeprecationWarning,
+        _check_place(device, backend, (in_shardings, out_shardings))
+        made = functools.partial(DeviceFunction, device=device, backend=backend)
+    elif in_shardings is not None or out_shardings is not None:
+        made = functools.partial(
+            PlacedFunction,
+            arguments=shardings_of("in_shardings", in_shardings),
+            results=shardings_of("out_shardings", out_shardings),
         )
-    arguments = results = None
-    if in_shardings is not None:
-        arguments = Shardings("in_shardings", in_shardings)
-    if out_shardings is not None:
-        results = Shardings("out_shardings", out_shardings)
 
     def decorate(function: Fun) -> JitFunction:
         _check_function(function)
@@ -460,17 +465,6 @@ def jit(
             donate_argnums,
             donate_argnames,
         )
-        options = (inline, keep_unused, max_compiles)
-        if device is not None or backend is not None:
-            made = DeviceFunction(function, rules, *options)
-            made._device = device
-            made._backend = backend
-            return made
-        if arguments is None and results is None:
-            return JitFunction(function, rules, *options)
-        placed = PlacedFunction(function, rules, *options)
-        placed._arguments = arguments
-        placed._results = results
-        return placed
+        return made(function, rules, inline, keep_unused, max_compiles)
 
     return decorate if fun is None else decorate(fun)

@@ -358,3 +358,8 @@ class Shardings:
                 " with jax.device_put before the call"
             )
         return place(value, sharding, f"jit({self.what})")
+
+
+def shardings_of(what: str, wanted: Any) -> Shardings | None:
+    """The option `what` of `jit` as it was given; None: nothing was."""
+    return None if wanted is None else Shardings(what, wanted)
