@@ -109,7 +109,7 @@ def _scatter(
     )
 
 
-def _function(name: str, method: str, what: str, identity: Any) -> Any:
+def _function(name: str, method: str, what: str, identity: Any, example: str) -> Any:
     def segments(
         data: Any,
         segment_ids: Any,
@@ -146,15 +146,20 @@ def _function(name: str, method: str, what: str, identity: Any) -> Any:
       num_segments: the length of the result, by default the largest number plus one.
       indices_are_sorted, unique_indices: promises about `segment_ids`.
       bucket_size: reduce this many rows at a time first, for less rounding.
+
+    >>> jax.ops.{name}(jnp.array([2, 3, 4]), jnp.array([0, 0, 1]))
+    Array({example}, dtype=int32)
     """
     return segments
 
 
-segment_sum = _function("segment_sum", "add", "sums", lambda dtype: 0)
-segment_prod = _function("segment_prod", "multiply", "products", lambda dtype: 1)
+segment_sum = _function("segment_sum", "add", "sums", lambda dtype: 0, "[5, 4]")
+segment_prod = _function(
+    "segment_prod", "multiply", "products", lambda dtype: 1, "[6, 4]"
+)
 segment_min = _function(
-    "segment_min", "min", "minima", lambda dtype: _start(dtype, True)
+    "segment_min", "min", "minima", lambda dtype: _start(dtype, True), "[2, 4]"
 )
 segment_max = _function(
-    "segment_max", "max", "maxima", lambda dtype: _start(dtype, False)
+    "segment_max", "max", "maxima", lambda dtype: _start(dtype, False), "[3, 4]"
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tetrad import numpy
@@ -48,6 +48,11 @@ class RegularGridInterpolator:
         self.values = jnp.asarray(values)
         if not jnp.issubdtype(self.values.dtype, jnp.inexact):
             self.values = self.values.astype(jnp.result_type(float))
+        if not isinstance(points, Iterable):
+            raise TypeError(
+                "RegularGridInterpolator: points must be a tuple with one vector for each"
+                f" axis of the grid, got {points!r}"
+            )
         self.grid = tuple(jnp.asarray(p) for p in points)
         if len(self.grid) > self.values.ndim:
             raise ValueError(
