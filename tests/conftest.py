@@ -10,7 +10,6 @@ import pytest
 os.environ.setdefault("TETRAD_CHECK", "1")
 
 HAVE_JAX = importlib.util.find_spec("jax") is not None
-HAVE_PLUGIN = importlib.util.find_spec("xla_cpu_pjrt") is not None
 
 
 def pytest_collection_modifyitems(items):
@@ -51,6 +50,15 @@ def indices_out_of_range(request):
     )
     with jax.bounds("off") if wild else contextlib.nullcontext():
         yield
+
+
+@pytest.fixture(scope="module")
+def no_collection():
+    """Arrays in cycles that other tests left are freed before, not within the tests."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""What the tests share: distances in ULP, bits, and slopes by differences."""
+"""What the tests share: distances in ULP, bits, slopes by differences, pages, counts."""
+
+import sys
+from html.parser import HTMLParser
 
 import numpy as np
 
@@ -105,3 +108,56 @@ def inner(xs, ys):
     return sum(
         float(np.sum(np.asarray(x) * np.asarray(y)).real) for x, y in zip(xs, ys)
     )
+
+
+class Page(HTMLParser):
+    """The elements of a page; complains about those that are not closed in order."""
+
+    VOID = ("meta", "br", "img", "link")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.elements = []
+        self.texts = {}  # by the element they stand in
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        tag = self.open[-1] if self.open else ""
+        self.texts.setdefault(tag, []).append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def words(self):
+        return [text for texts in self.texts.values() for text in texts]
+
+
+def calls_of(run):
+    """How many Python functions `run` calls."""
+    count = 0
+
+    def see(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(see)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count

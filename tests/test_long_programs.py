@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from support import calls_of
 
 import tetrad as jax
 import tetrad.numpy as jnp
@@ -101,22 +102,6 @@ def nested(n):
 
 
 PROGRAMS = [elementwise, products, folds, updates, branches, loops, wide, stacked]
-
-
-def calls_of(run):
-    """How many Python functions `run` calls."""
-    count = 0
-
-    def see(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(see)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def plan_of(f, *args):

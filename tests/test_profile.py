@@ -6,7 +6,6 @@ up.
 
 import functools
 import gzip
-import html.parser
 import json
 import re
 import threading
@@ -18,6 +17,7 @@ from generated import strategies
 from generated.properties import property_of
 from plugin import needs_plugin, on_plugin
 from profile_program import line, lines
+from support import Page
 
 import tetrad as jax
 import tetrad.numpy as jnp
@@ -405,30 +405,6 @@ def test_the_timeline_is_bounded(monkeypatch):
             (X[0] + i).block_until_ready()
     assert len(p.record.timeline) == 10 and p.record.left_out == 20
     assert sum([row.calls for row in p.rows]) == 30
-
-
-class Page(html.parser.HTMLParser):
-    """Checks that elements are closed in order; collects text."""
-
-    EMPTY = ("meta", "br")
-
-    def __init__(self, text):
-        super().__init__()
-        self.open = []
-        self.words = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attributes):
-        if tag not in self.EMPTY:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
 
 
 def test_page(tmp_path):

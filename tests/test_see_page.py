@@ -1,6 +1,5 @@
 """The report page in a real browser: it draws, answers, and fits its window."""
 
-import gc
 import json
 import os
 import re
@@ -13,6 +12,8 @@ import pytest
 
 import tetrad as jax
 import tetrad.numpy as jnp
+
+pytestmark = pytest.mark.usefixtures("no_collection")
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
@@ -59,15 +60,6 @@ addEventListener("load", () => {
   document.body.append(told);
 });
 </script>"""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_collection():
-    """Arrays in cycles that other tests left must not be freed within a block here."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,7 @@ import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
 
-
-@pytest.fixture(autouse=True, scope="module")
-def no_collection():
-    """Arrays in cycles that other tests left must not be freed within a block here."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("no_collection")
 
 
 def arrays(*shapes):
