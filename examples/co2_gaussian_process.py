@@ -4,8 +4,8 @@ Monthly means from 1958 to 2001 (Keeling & Whorf, 2004; the file says where from
 model is that of Rasmussen & Williams, Gaussian Processes for Machine Learning (2006,
 chapter 5.4): a slow rise, a season that changes its shape slowly, a middle-sized wiggle
 and noise. Its ten numbers make the record until 1987 as likely as possible; the gradient
-goes through a Cholesky factor. The fourteen years after that are predicted, and compared. (Eruptions are not foreseen:
-in 1991 Pinatubo slowed the rise for two years.)
+goes through a Cholesky factor. The fourteen years after that are predicted, and
+compared. (Eruptions are not foreseen: in 1991 Pinatubo slowed the rise for two years.)
 
     python -m tetrad examples/co2_gaussian_process.py
 """

@@ -1,5 +1,6 @@
 """The limit of device memory: who respects it, what an overflow says, what it leaves."""
 
+import contextlib
 import gc
 import os
 import pickle
@@ -380,7 +381,7 @@ def test_the_report_has_the_facts_as_data(device):
     assert report.in_use == in_use(device)
     assert report.limit == bound.limit
     assert report.device == str(device)
-    assert report.where.startswith(HERE) or HERE in report.where
+    assert HERE in report.where
     assert 'kept["w"] + 1' in report.source
     first = report.arrays[0]
     assert (first.nbytes, first.shape, first.dtype) == (4 * MB, (MB,), "float32")
@@ -556,7 +557,6 @@ def test_a_caught_error_keeps_nothing_of_ours_alive(device):
     assert alive[0]() is None
     saved = overflow(lambda: jnp.ones((MB, 4)).block_until_ready())
     assert saved.__traceback__ is not None
-    assert in_use(device) == 0 or alive[0]() is None
     import traceback
 
     frames = [f for f, _ in traceback.walk_tb(saved.__traceback__)]
@@ -632,30 +632,28 @@ def many_overflows(device, count):
             assert in_use(device) == before
             assert float((x + i)[1]) == 1 + i
     assert in_use(device) == before
-    assert len(gc.get_objects()) < 2_000_000
 
 
 def test_threads_overflow_apart(device):
     import threading
 
     limit(device, 8 * MB)
-    results = []
+    values, overflows = [], []
 
     def work(i):
-        good = 0
         for n in range(15):
-            try:
+            with contextlib.suppress(OutOfMemoryError):  # the others may fill it
                 x = jnp.ones(MB // 2) * i + n
-                good += float(x[3]) == i + n
-                y = (jnp.cumsum(jnp.ones(3 * MB))).block_until_ready()
-                del y
+                values.append((float(x[3]), i + n))
+            try:  # this never fits
+                jnp.cumsum(jnp.ones(3 * MB)).block_until_ready()
             except OutOfMemoryError:
-                good += 1
-        results.append(good)
+                overflows.append(i)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(results) == 3 and min(results) >= 15
+    assert len(overflows) == 3 * 15
+    assert values and all([got == want for got, want in values])

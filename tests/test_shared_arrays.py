@@ -258,11 +258,14 @@ def test_one_function_traced_by_many():
         except BaseException:
             failures.append(traceback.format_exc())
 
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(THREADS)]
+    threads = [
+        threading.Thread(target=run, args=(k,), daemon=True) for k in range(THREADS)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
+        assert not thread.is_alive(), "a thread hangs"
     assert not failures, failures[0]
 
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import pickle
+import re
 import threading
 
 import numpy as np
@@ -33,17 +34,13 @@ def x():
 def only(t):
     """The direction, bytes and reason of the one entry."""
     (entry,) = t
-    assert entry.where.endswith(tuple(f"test_transfers.py:{n}" for n in range(999)))
+    assert re.fullmatch(r".*test_transfers\.py:\d+", entry.where)
     return entry.direction, entry.nbytes, entry.reason
 
 
 def check_while(x):
     while x[0] > 0:
         pass
-
-
-def check_if(x):
-    return 1 if x[0] > 0 else 2
 
 
 def check_if_statement(x):
@@ -243,11 +240,9 @@ def test_the_guard_knows_what_is_explicit(x, reason):
             if forbidden and not constant:
                 with pytest.raises(TransferGuardError) as caught:
                     act(x)
-                assert (
-                    reason in str(caught.value)
-                    and "float32" in str(caught.value)
-                    or ("bool[]" in str(caught.value) or "int32" in str(caught.value))
-                )
+                words = str(caught.value)
+                assert reason in words
+                assert any(dtype in words for dtype in ("float32", "bool[]", "int32["))
             else:
                 act(x)
     act(x)

@@ -8,6 +8,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
@@ -216,27 +217,34 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_available_says_so(name):
     for _ in range(3):  # by plan, too
-        with pytest.raises(NotImplementedError, match="out|leave|None|order"):
+        with pytest.raises(NotImplementedError) as told:
             REFUSED[name](jnp.asarray(X))
+        call, _, rest = str(told.value).partition(": ")
+        assert re.search(rf"\b{name.split()[-1]}\b", rest), (call, rest)
 
 
 WRONG = {
-    "median": lambda x: jnp.median(x, overwrite_input=True),
-    "quantile": lambda x: jnp.quantile(x, 0.5, overwrite_input=True),
-    "meshgrid": lambda x: jnp.meshgrid(x[0], copy=False),
-    "from_dlpack": lambda x: jnp.from_dlpack(np.ones(2, np.float32), copy=False),
-    "polar": lambda x: jax.scipy.linalg.polar(x, method="newton"),
-    "expm_frechet": lambda x: jax.scipy.linalg.expm_frechet(x, x, method="newton"),
-    "solve_sylvester": lambda x: jax.scipy.linalg.solve_sylvester(x, x, x, method="qr"),
-    "svd": lambda x: jax.scipy.linalg.svd(x, lapack_driver="jacobi"),
-    "digitize": lambda x: jnp.digitize(x, x[0], method="guess"),
-    "convolve": lambda x: jnp.convolve(x[0], x[0], precision="some"),
+    "median overwrite_input": lambda x: jnp.median(x, overwrite_input=True),
+    "quantile overwrite_input": lambda x: jnp.quantile(x, 0.5, overwrite_input=True),
+    "meshgrid copy": lambda x: jnp.meshgrid(x[0], copy=False),
+    "from_dlpack copy": lambda x: jnp.from_dlpack(np.ones(2, np.float32), copy=False),
+    "polar method": lambda x: jax.scipy.linalg.polar(x, method="newton"),
+    "expm_frechet method": lambda x: jax.scipy.linalg.expm_frechet(
+        x, x, method="newton"
+    ),
+    "solve_sylvester method": lambda x: jax.scipy.linalg.solve_sylvester(
+        x, x, x, method="qr"
+    ),
+    "svd lapack_driver": lambda x: jax.scipy.linalg.svd(x, lapack_driver="jacobi"),
+    "digitize method": lambda x: jnp.digitize(x, x[0], method="guess"),
+    "convolve precision": lambda x: jnp.convolve(x[0], x[0], precision="some"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_values_that_an_argument_cannot_have(name):
-    with pytest.raises(ValueError):
+    argument = name.split()[-1]
+    with pytest.raises(ValueError, match=rf"(^|: .*){argument}\b"):
         WRONG[name](jnp.asarray(X))
 
 

@@ -20,7 +20,6 @@ DOUBLE = ("float32", "float64")
 EAGER = "values"
 NAN = fixed([[1, np.nan, 2.5], [3, 4, np.nan]], smooth=False)
 SETS = (fixed([3, 1, 3, 2, 1], smooth=False), fixed([5, 3, 1], smooth=False))
-VECTOR = (Arg((5,), distinct=True),)
 
 ALIASES = [
     binary("atan2", real(0.2), real(0.2), np.arctan2, DOUBLE),
