@@ -6,7 +6,7 @@ import pytest
 
 import tetrad as jax
 import tetrad.numpy as jnp
-from tetrad._src.see.timeit import duration
+from tetrad._src.util.sizes import duration
 
 LINE = (
     r"\S+: [\d.e+]+ (s|ms|µs|ns) ± \d+ % \(\d+ runs\), first [\d.e+]+ (s|ms|µs|ns),"

@@ -26,7 +26,7 @@ from tetrad._src.runtime.array import Array
 from tetrad._src.runtime.ledger import human
 from tetrad._src.util import errors
 from tetrad._src.util.config import config
-from tetrad._src.util.frames import expression_at, format_where, line_of, source_line
+from tetrad._src.util.frames import expression_at, format_where, source_at
 from tetrad._src.util.holders import holder
 from tetrad._src.util.variables import contained, variables
 
@@ -235,8 +235,7 @@ def _why_inside(copy: UpdateCopy, jaxpr: Jaxpr) -> str:
         old = eqn.ins[eqn.op.updates]
         reader = _reader(smaller.eqns[number + 1 :], old)
         if reader is not None:
-            place = line_of(reader.where) if reader.where is not None else None
-            line = source_line(place.file, place.line) if place is not None else ""
+            line = source_at(reader.where)
             return (
                 f"the old array is needed again at {format_where(reader.where)}"
                 f"{f' (`{line}`)' if line else ''}"

@@ -141,8 +141,7 @@ def _condition(where: Any) -> str:
         return "bool()"
     if where is None:
         return "a condition"
-    line = frames.line_of(where)
-    found = _CONDITION.match(frames.source_line(line.file, line.line))
+    found = _CONDITION.match(frames.source_at(where))
     return found[1] if found is not None else "a condition"
 
 

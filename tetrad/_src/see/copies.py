@@ -10,7 +10,8 @@ from tetrad._src.runtime import events
 from tetrad._src.runtime.copies import names_of_holders
 from tetrad._src.runtime.flush import flush
 from tetrad._src.runtime.ledger import human
-from tetrad._src.util.frames import format_where, line_of, source_line
+from tetrad._src.util.frames import format_where, source_at
+from tetrad._src.util.words import counted
 
 
 class UpdateLine:
@@ -18,10 +19,7 @@ class UpdateLine:
 
     def __init__(self, event: Any) -> None:
         self.where: str = format_where(event.where)
-        place = line_of(event.where) if event.where is not None else None
-        self.text: str = (
-            source_line(place.file, place.line) if place is not None else ""
-        )
+        self.text: str = source_at(event.where)
         self.count = 0
         self.bytes = 0
         self.holders: list[str] = []
@@ -31,7 +29,7 @@ class UpdateLine:
             self.holders = ["the program, which needs the old array again"]
 
     def __str__(self) -> str:
-        times = "1 copy" if self.count == 1 else f"{self.count} copies"
+        times = counted(self.count, "copy", "copies")
         held = ", ".join(self.holders) or "something that is no variable"
         return (
             f"{human(self.bytes):>10}  {times:>10}  {self.where}  {self.text}\n"
@@ -80,7 +78,7 @@ class Copies:
     def __str__(self) -> str:
         if not self._lines:
             return "no update copied its array"
-        times = "1 copy" if len(self) == 1 else f"{len(self)} copies"
+        times = counted(len(self), "copy", "copies")
         return "\n".join([*map(str, self), f"{human(self.bytes)} in {times}"])
 
     __repr__ = __str__

@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -22,7 +21,9 @@ from tetrad._src.runtime.array import Array, Deleted
 from tetrad._src.runtime.ledger import UNLIMITED, Asked, human, place_key
 from tetrad._src.see import exhausted_hints as hints
 from tetrad._src.util import errors, frames, source
+from tetrad._src.util.locks import make_rlock
 from tetrad._src.util.owners import Owner, owners_of
+from tetrad._src.util.words import counted, cut
 
 TOP = 10  # arrays, and rows, that are shown
 NAMED = 6  # arrays at each end of a row whose names are looked for
@@ -43,7 +44,8 @@ class Row(NamedTuple):
     """Live arrays of one type, made by one line."""
 
     arrays: list[Array]
-    owners: list[list[Owner]]  # of the first and the last arrays
+    ends: list[Array]  # the first and the last of them
+    owners: list[list[Owner]]  # of these
 
     @property
     def nbytes(self) -> int:
@@ -84,26 +86,21 @@ class Report:
         self.chosen = ledger.chosen is not None and ledger.limit == ledger.chosen
         place = asked.where
         self.where = frames.format_where(place)
-        self.source = ""
-        if place is not None:
-            location = frames.line_of(place)
-            self.source = frames.source_line(location.file, location.line)
+        self.source = frames.source_at(place)
         self.operation = _operation(asked)
         live, pending = _arrays_of(asked.device)
         self.pending_arrays = len(pending)
         self.pending_bytes = sum([x.aval.nbytes for x in pending])
         self.others = max(0, self.in_use - sum([x.aval.nbytes for x in live]))
-        self._rows = _rows(live, pending)
-        shown = _largest(live, self._rows)
-        self.arrays = shown
-        self.rule, self.hint = hints.choose(self, asked, self._rows)
-        self._table = [_row_text(row) for row in self._rows[:TOP]]
-        rest = self._rows[TOP:]
+        rows = _rows(live, pending)  # a report holds no arrays
+        self.arrays = _largest(rows)
+        self.rule, self.hint = hints.choose(self, asked, rows)
+        self._table = [_row_text(row) for row in rows[:TOP]]
+        rest = rows[TOP:]
         if rest:
             size = human(sum([row.nbytes for row in rest]))
             count = sum([len(row.arrays) for row in rest])
-            self._table.append(f"  … and {_arrays(count)}, {size}")
-        del self._rows  # a report holds no arrays
+            self._table.append(f"  … and {counted(count, 'array')}, {size}")
 
     def __str__(self) -> str:
         lines = [
@@ -111,7 +108,7 @@ class Report:
             f" {self.operation} at {self.where} (RESOURCE_EXHAUSTED)"
         ]
         if self.source:
-            lines.append(f"    {_cut(self.source, 100)}")
+            lines.append(f"    {cut(self.source, 100)}")
         used = f"In use: {human(self.in_use)}"
         if self.chosen:
             assert self.limit is not None
@@ -131,7 +128,7 @@ class Report:
             )
         if self.pending_arrays:
             lines.append(
-                f"Recorded and not computed yet: {_arrays(self.pending_arrays)},"
+                f"Recorded and not computed yet: {counted(self.pending_arrays, 'array')},"
                 f" {human(self.pending_bytes)}."
             )
         lines.append(f"Hint: {self.hint}")
@@ -154,16 +151,7 @@ def describe(error: errors.OutOfMemoryError) -> None:
 
 
 # What one report gathers would be met by another as what holds arrays.
-_one_at_a_time = threading.RLock()
-
-
-def _after_fork_in_child() -> None:
-    global _one_at_a_time
-    _one_at_a_time = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+_one_at_a_time = make_rlock()
 
 
 # --------------------------------------------------------------------------- what asked
@@ -252,22 +240,19 @@ def _rows(live: list[Array], pending: list[Array]) -> list[Row]:
     ends = [
         xs if len(xs) <= 2 * NAMED else xs[:NAMED] + xs[-NAMED:] for xs in ordered[:TOP]
     ]
+    ends += [[] for _ in ordered[TOP:]]
     flat = [x for xs in ends for x in xs]
     skip = [live, pending, flat, *ordered, *ends, groups]
     owners = iter(owners_of(flat, skip))
     named = [[next(owners) for _ in xs] for xs in ends]
-    named += [[] for _ in ordered[TOP:]]
-    return [Row(xs, names) for xs, names in zip(ordered, named)]
+    return list(map(Row, ordered, ends, named))
 
 
-def _largest(live: list[Array], rows: Sequence[Row]) -> list[LiveArray]:
+def _largest(rows: Sequence[Row]) -> list[LiveArray]:
     """The largest arrays, those of the fullest rows first among equals."""
     found = []
     for row in rows[:TOP]:
-        ends = row.arrays
-        if len(ends) > 2 * NAMED:
-            ends = ends[:NAMED] + ends[-NAMED:]
-        for x, owners in zip(ends, row.owners):
+        for x, owners in zip(row.ends, row.owners):
             aval = x.aval
             place = frames.format_where(x.where)
             names = [str(owner) for owner in owners]
@@ -284,7 +269,7 @@ def _row_text(row: Row) -> str:
     many = f"{count} × " if count > 1 else ""
     place = frames.format_where(x.where)
     names = _names(row)
-    return _cut(f"  {many}{size}  {x.aval.long_name()}  made at {place}  {names}", 140)
+    return cut(f"  {many}{size}  {x.aval.long_name()}  made at {place}  {names}", 140)
 
 
 def _names(row: Row) -> str:
@@ -305,9 +290,7 @@ def _names(row: Row) -> str:
     if not named:
         return ""
     if len(named) == 1 or str(named[0]) == str(named[-1]):
-        return (
-            f"held by {named[0]} and others" if len(row.arrays) > 1 else str(named[0])
-        )
+        return f"held by {named[0]} and others"
     first, last = named[0], named[-1]
     mark = "," if len(row.arrays) == 2 else " …"
     if first.kind == last.kind and first.inside == last.inside:
@@ -324,11 +307,3 @@ def _natural(owner: Owner) -> list[tuple[int, str]]:
     """A key under which `x[9]` comes before `x[10]`."""
     parts = re.split(r"(\d+)", owner.name)
     return [(int(p), "") if p.isdigit() else (0, p) for p in parts]
-
-
-def _arrays(count: int) -> str:
-    return "1 array" if count == 1 else f"{count} arrays"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -24,6 +24,8 @@ from tetrad._src.runtime.history import History
 from tetrad._src.runtime.ledger import Holding, by_place, human, place_key
 from tetrad._src.see import page, picture
 from tetrad._src.util import frames
+from tetrad._src.util.sizes import signed
+from tetrad._src.util.words import counted, cut
 
 SHOWN = 20  # lines of a printed table
 LONGEST_SOURCE = 56  # characters of a source line
@@ -103,7 +105,7 @@ class DeviceMemory:
         words = f"{self.device}: {human(self.bytes_in_use)} in use"
         words += f", peak {human(self.peak)}"
         if self.history is not None:
-            pieces = page.counted(self.allocations, "piece")
+            pieces = counted(self.allocations, "piece")
             words += (
                 f"; in this block {signed(self.delta)},"
                 f" {human(self.allocated)} allocated in {pieces}"
@@ -236,7 +238,7 @@ class Memory:
         shown = used or self.devices[:1]
         text = "\n".join(map(str, shown)) or "no device has been used yet"
         if self._histories and self.copies:
-            times = page.counted(self.copies, "time")
+            times = counted(self.copies, "time")
             text += (
                 f"\nupdates copied their arrays {times}, {human(self.copied)}:"
                 " see.copies() lists them"
@@ -338,7 +340,7 @@ def _lines(holdings: Iterable[Holding], history: History | None) -> list[Line]:
         nbytes = sum([h[0] for h in group])
         row = Line(
             name,
-            _source(where),
+            cut(frames.source_at(where), LONGEST_SOURCE),
             nbytes,
             len(group),
             None if history is None else nbytes - before[name],
@@ -363,16 +365,6 @@ def _types(group: Sequence[Holding]) -> tuple[tuple[str, int], ...]:
             for aval, _ in nbytes.most_common()
         ]
     )
-
-
-def _source(where: Any) -> str:
-    if where is None:
-        return ""
-    line = frames.line_of(where)
-    text = frames.source_line(line.file, line.line)
-    if len(text) > LONGEST_SOURCE:
-        return text[: LONGEST_SOURCE - 1] + "…"
-    return text
 
 
 _HEAD = ("now", "change", "at peak", "arrays", "oldest", "what", "line", "")
@@ -413,13 +405,6 @@ def _table(lines: Sequence[Line]) -> list[str]:
         rest = sum([line.nbytes for line in lines[SHOWN:]])
         texts.append(f"  … and {len(lines) - SHOWN} more lines with {human(rest)}")
     return texts
-
-
-def signed(nbytes: int) -> str:
-    """+1.5 KiB, −2 B, or ±0."""
-    if not nbytes:
-        return "±0"
-    return f"{'+' if nbytes > 0 else '−'}{human(abs(nbytes))}"
 
 
 def age(seconds: float | None) -> str:

@@ -6,7 +6,8 @@ reader, has a drawing for wide and one for narrow windows, and can be read witho
 script: the table holds the numbers, the script adds what the pointer or the arrow keys
 are at.
 
-Read `page`, then the parts in order; styles and script stand at the end.
+Read `page`, then the parts in order; styles and script stand at the end. `document`,
+`piece`, `tiles` and `table` serve other reports, too.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from tetrad._src.runtime.ledger import human
 from tetrad._src.see import picture
 from tetrad._src.see.picture import NARROW, STYLE, VARIABLES, WIDE, Chart, Frame
+from tetrad._src.util.sizes import duration, signed
+from tetrad._src.util.words import counted
 
 ROWS = 200  # lines that a table shows
 
@@ -30,26 +33,8 @@ text = html.escape
 
 def page(report: Any) -> str:
     """The page of a `Memory`."""
-    name = program_name()
     charts = _charts(report)
-    parts = [
-        "<!doctype html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<title>Memory of {text(name)}</title>",
-        f"<style>\n{VARIABLES}{STYLE}{PARTS}{PAGE}</style>",
-        "</head>",
-        '<body class="tetrad">',
-        "<main>",
-        "<header>",
-        f"<h1>Memory of <code>{text(name)}</code></h1>",
-        f"<p>{text(_when(charts))}</p>",
-        "</header>",
-        _tiles(report),
-    ]
+    parts = [_tiles(report)]
     for device, chart in charts:
         parts.append(f"<section>\n<h2>{text(str(device.device))}</h2>")
         if chart is not None:
@@ -57,23 +42,59 @@ def page(report: Any) -> str:
         parts += [_table(device, chart), "</section>"]
     if not charts:
         parts.append("<p>No device has been used yet.</p>")
-    parts += ["</main>", f"<script>{SCRIPT}</script>", "</body>", "</html>"]
-    return "\n".join(parts) + "\n"
+    lengths = [duration(chart.seconds) for _, chart in charts if chart is not None]
+    return document("Memory", lengths[:1], parts, script=SCRIPT)
+
+
+def document(
+    topic: str,
+    words: Sequence[str],
+    parts: Iterable[str],
+    *,
+    style: str = "",
+    script: str = "",
+) -> str:
+    """A page about the program that runs: a title, the time and more words, the parts."""
+    title = f"{topic} of <code>{text(program_name())}</code>"
+    lines = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{topic} of {text(program_name())}</title>",
+        f"<style>\n{VARIABLES}{STYLE}{PARTS}{PAGE}{style}</style>",
+        "</head>",
+        '<body class="tetrad">',
+        "<main>",
+        "<header>",
+        f"<h1>{title}</h1>",
+        f"<p>{text(' · '.join([time.strftime('%Y-%m-%d %H:%M'), *words]))}</p>",
+        "</header>",
+        *parts,
+        "</main>",
+    ]
+    if script:
+        lines.append(f"<script>{script}</script>")
+    return "\n".join([*lines, "</body>", "</html>"]) + "\n"
+
+
+def piece(parts: Iterable[str], style: str = "") -> str:
+    """A piece of a notebook."""
+    head = f"<style>\n{VARIABLES}{STYLE}{PARTS}{style}</style>"
+    return "\n".join(['<div class="tetrad">', head, *parts, "</div>"]) + "\n"
 
 
 def fragment(report: Any) -> str:
     """The same without a frame and without a script, for notebooks."""
-    parts = [
-        '<div class="tetrad">',
-        f"<style>\n{VARIABLES}{STYLE}{PARTS}</style>",
-        _tiles(report),
-    ]
+    parts = [_tiles(report)]
     for device, chart in _charts(report):
         parts.append(f"<section><strong>{text(str(device.device))}</strong>")
         if chart is not None:
             parts += [_plot(chart, script=False), _legend(chart)]
         parts += [_table(device, chart), "</section>"]
-    return "\n".join([*parts, "</div>"]) + "\n"
+    return piece(parts)
 
 
 def _charts(report: Any) -> list[tuple[Any, Chart | None]]:
@@ -93,51 +114,36 @@ def program_name() -> str:
     return name if name not in ("", "-c", "-m") else "a program"
 
 
-def _when(charts: Iterable[tuple[Any, Chart | None]]) -> str:
-    words = [time.strftime("%Y-%m-%d %H:%M")]
-    words += [
-        picture.told_seconds(chart.seconds) for _, chart in charts if chart is not None
-    ][:1]
-    return " · ".join(words)
-
-
-def counted(count: int, thing: str) -> str:
-    """2, piece → 2 pieces"""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
-
-
 # --------------------------------------------------------------------------------- parts
 
 
 def _tiles(report: Any) -> str:
     """The numbers that matter most."""
     block = any([d.history is not None for d in report.devices])
-    tiles = [
+    shown = [
         ("peak", human(report.peak), ""),
         ("in use at the end" if block else "in use", human(report.current), ""),
     ]
     if block:
-        grown = report.delta
-        sign = "+" if grown > 0 else "−" if grown < 0 else "±"
-        tiles.append(("change", f"{sign}{human(abs(grown))}", ""))
+        shown.append(("change", signed(report.delta), ""))
     pieces = f"in {counted(report.allocations, 'piece')}"
-    tiles.append(("allocated", human(report.allocated), pieces))
+    shown.append(("allocated", human(report.allocated), pieces))
     if report.copies:
-        tiles.append(
+        shown.append(
             ("copies by updates", human(report.copied), counted(report.copies, "time"))
         )
-    return "\n".join(
-        [
-            '<dl class="tiles">',
-            *[
-                f"<div><dt>{text(name)}</dt><dd>{text(value)}"
-                + (f" <small>{text(more)}</small>" if more else "")
-                + "</dd></div>"
-                for name, value, more in tiles
-            ],
-            "</dl>",
-        ]
-    )
+    return tiles(shown)
+
+
+def tiles(shown: Iterable[tuple[str, str, str]]) -> str:
+    """Numbers side by side: each with its name, and a word behind it or none."""
+    rows = [
+        f"<div><dt>{text(name)}</dt><dd>{text(value)}"
+        + (f" <small>{text(more)}</small>" if more else "")
+        + "</dd></div>"
+        for name, value, more in shown
+    ]
+    return "\n".join(['<dl class="tiles">', *rows, "</dl>"])
 
 
 def _plot(chart: Chart, script: bool = True) -> str:
@@ -216,46 +222,64 @@ def _table(device: Any, chart: Chart | None) -> str:
     if chart is not None:
         colours = {layer.place: layer.colour for layer in chart.layers}
     largest = max([max(row.largest for row in rows), 1])
-    parts = [
-        '<table role="table">',
-        "<caption>By the source line that asked for the memory</caption>",
-        '<thead role="rowgroup"><tr role="row">',
-        *[f'<th role="columnheader" scope="col">{head}</th>' for head in heads],
-        '</tr></thead>\n<tbody role="rowgroup">',
-    ]
+    shown = []
     for row in rows[:ROWS]:
         colour = colours.get(row.place, picture.LAYERS)
-        swatch = _swatch(colour) if block else ""
-        share = 100 * row.largest / largest
-        parts.append(
-            f'<tr role="row"><th role="rowheader" scope="row">{swatch}'
-            f'<code class="place">{text(row.place)}</code>'
-            f'<code class="source">{text(row.source)}</code>'
-            f'<i class="bar" style="width:{share:.1f}%;background:var(--c{colour})"></i>'
-            "</th>"
-            + "".join(
-                [
-                    f'<td role="cell" data-head="{head}"'
-                    f"{'' if head == 'what' else ' class=number'}>{text(value)}</td>"
-                    for head, value in zip(heads[1:], _cells(row))
-                ]
-            )
-            + "</tr>"
-        )
-    parts += ["</tbody>", "</table>"]
+        share = row.largest / largest
+        shown.append(Row(row.place, row.source, share, colour, block, _cells(row)))
+    parts = [table("By the source line that asked for the memory", heads, shown)]
     if len(rows) > ROWS:
         rest = sum([row.nbytes for row in rows[ROWS:]])
         parts.append(f"<p>… and {len(rows) - ROWS} more lines with {human(rest)}.</p>")
     return "\n".join(parts)
 
 
+class Row(NamedTuple):
+    """A row of a table: its head with a bar below, and the cells behind it."""
+
+    place: str
+    source: str
+    share: float  # the length of the bar
+    colour: int
+    swatch: bool  # whether the colour is shown in front, too
+    cells: Sequence[str]
+
+
+def table(
+    caption: str, heads: Sequence[str], rows: Iterable[Row], kind: str = ""
+) -> str:
+    """A table; all cells are numbers but those below the head "what"."""
+    named = f' class="{kind}"' if kind else ""
+    parts = [
+        f'<table role="table"{named}>',
+        f"<caption>{caption}</caption>",
+        '<thead role="rowgroup"><tr role="row">',
+        *[f'<th role="columnheader" scope="col">{head}</th>' for head in heads],
+        '</tr></thead>\n<tbody role="rowgroup">',
+    ]
+    for row in rows:
+        swatch = _swatch(row.colour) if row.swatch else ""
+        bar = f"width:{100 * row.share:.1f}%;background:var(--c{row.colour})"
+        cells = [
+            f'<td role="cell" data-head="{head}"'
+            f"{'' if head == 'what' else ' class=number'}>{text(value)}</td>"
+            for head, value in zip(heads[1:], row.cells)
+        ]
+        parts.append(
+            f'<tr role="row"><th role="rowheader" scope="row">{swatch}'
+            f'<code class="place">{text(row.place)}</code>'
+            f'<code class="source">{text(row.source)}</code>'
+            f'<i class="bar" style="{bar}"></i></th>{"".join(cells)}</tr>'
+        )
+    return "\n".join([*parts, "</tbody>", "</table>"])
+
+
 def _cells(row: Any) -> list[str]:
     """The cells behind the line."""
     cells = [human(row.nbytes)]
     if row.change is not None:
-        sign = "+" if row.change > 0 else "−" if row.change < 0 else "±"
-        cells += [f"{sign}{human(abs(row.change))}", human(row.peak)]
-    age = "" if row.oldest is None else picture.told_seconds(row.oldest)
+        cells += [signed(row.change), human(row.peak)]
+    age = "" if row.oldest is None else duration(row.oldest)
     return [*cells, str(row.arrays), age, row.what()]
 
 

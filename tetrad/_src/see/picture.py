@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from tetrad._src.runtime.history import Change, History
 from tetrad._src.runtime.ledger import human, place_key
 from tetrad._src.util import frames
+from tetrad._src.util.sizes import duration
 
 LAYERS = 7  # lines with a colour of their own; the others share one
 COLUMNS = 320  # of each the highest moment and the last are drawn
@@ -128,15 +129,8 @@ class _Names(dict[Any, str]):
         if name is None:
             name = self[key] = frames.format_where(line)
             if name not in self.sources:
-                self.sources[name] = _source(line)
+                self.sources[name] = frames.source_at(line)
         return name
-
-
-def _source(line: Any) -> str:
-    if line is None:
-        return ""
-    location = frames.line_of(line)
-    return frames.source_line(location.file, location.line)
 
 
 def _largest(
@@ -196,18 +190,12 @@ def short_bytes(nbytes: int) -> str:
     return human(nbytes).replace(".0 ", " ")
 
 
-def short_seconds(seconds: float, unit: float = 0) -> str:
-    """0.25 → 250 ms; in the unit that suits `unit` seconds, if given."""
-    unit = unit or seconds
+def short_seconds(seconds: float, unit: float) -> str:
+    """0.25 → 250 ms; in the unit that suits `unit` seconds."""
     for length, name in ((1.0, "s"), (1e-3, "ms")):
         if unit >= length:
             return f"{seconds / length:.4g} {name}"
     return f"{seconds * 1e6:.4g} µs"
-
-
-def told_seconds(seconds: float) -> str:
-    """0.25184 → 252 ms"""
-    return short_seconds(float(f"{seconds:.3g}"))
 
 
 # ------------------------------------------------------------------------------- drawing
@@ -253,14 +241,14 @@ def drawing(shown: Chart, frame: Frame) -> str:
             f'<text x="{frame.left - 8}" y="{at + 4:.1f}" text-anchor="end">'
             f"{short_bytes(tick)}</text>"
         )
-    unit = max(second_ticks(shown.seconds, 4 if frame.width < 600 else 8))
-    for second in second_ticks(shown.seconds, 4 if frame.width < 600 else 8):
+    seconds = second_ticks(shown.seconds, 4 if frame.width < 600 else 8)
+    for second in seconds:
         at = x(second)
         anchor = "end" if at > frame.width - 24 else "middle"
         out.append(f'<path class="rule" d="M{at:.1f} {frame.floor}v5"/>')
         out.append(
             f'<text x="{at:.1f}" y="{frame.floor + 18}" text-anchor="{anchor}">'
-            f"{short_seconds(second, unit)}</text>"
+            f"{short_seconds(second, seconds[-1])}</text>"
         )
     edges = [x(t) for t in shown.times] + [x(shown.seconds)]
     seen = edges[shown.top] + 2  # a short peak must be seen, too
@@ -291,7 +279,7 @@ def drawing(shown: Chart, frame: Frame) -> str:
 def _peak(shown: Chart, frame: Frame, x: float, y: float) -> list[str]:
     """The mark of the peak and its words."""
     top = shown.top
-    words = f"peak {human(shown.totals[top])} at {told_seconds(shown.times[top])}"
+    words = f"peak {human(shown.totals[top])} at {duration(shown.times[top])}"
     half = len(words) * LETTER / 2
     middle = min(max(x, frame.left + half), frame.width - frame.right - half)
     return [
@@ -342,9 +330,9 @@ def summary(shown: Chart) -> str:
         if layer.values[top]
     ]
     return (
-        f"Memory of {shown.device} over {told_seconds(shown.seconds)}, stacked by the"
+        f"Memory of {shown.device} over {duration(shown.seconds)}, stacked by the"
         f" source line that made it. Peak {human(shown.totals[top])} at"
-        f" {told_seconds(shown.times[top])}: {', '.join(held) or 'nothing'}."
+        f" {duration(shown.times[top])}: {', '.join(held) or 'nothing'}."
     )
 
 
@@ -357,8 +345,8 @@ def file(shown: Chart) -> str:
     height = frame.height + ROW * (len(shown.layers) + 1) + 16
     top = shown.top
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="tetrad tetrad-chart" width="{frame.width}"'
-        f' height="{height}" viewBox="0 0 {frame.width} {height}" role="img"'
+        '<svg xmlns="http://www.w3.org/2000/svg" class="tetrad tetrad-chart"'
+        f' width="{frame.width}" height="{height}" viewBox="0 0 {frame.width} {height}" role="img"'
         ' aria-labelledby="words">',
         f'<title id="words">{html.escape(summary(shown))}</title>',
         f"<style>\n{VARIABLES}{STYLE}</style>",

@@ -21,8 +21,10 @@ from typing import Any, NamedTuple
 from tetrad._src.runtime.ledger import human
 from tetrad._src.see import profile_page, trace
 from tetrad._src.see.collect import Collector, Record
-from tetrad._src.see.timeit import duration
+from tetrad._src.see.profile_page import rate
 from tetrad._src.util import frames
+from tetrad._src.util.sizes import duration
+from tetrad._src.util.words import counted, cut
 
 SHOWN = 20  # lines of a printed table
 KERNELS = 10  # kernels of a printed table
@@ -74,8 +76,9 @@ class Profile:
     `wall` is the time of the block, in seconds, as all times here. For the thread of the
     block it is the sum of `python` (running Python, which records operations; also in
     programs that call Python), `compiling`, `running` (short programs, which it runs
-    itself) and `waiting` (for devices). `device` is what devices computed, also while Python went on. `rows` are
-    the lines, `kernels` the kernels, `waits` the lines that waited; dearest first.
+    itself) and `waiting` (for devices). `device` is what devices computed, also while
+    Python went on. `rows` are the lines, `kernels` the kernels, `waits` the lines that
+    waited; dearest first.
     """
 
     def __init__(self) -> None:
@@ -163,7 +166,7 @@ class Profile:
         """Writes the profile to a file; its ending says how.
 
         `.json`: a trace in Chrome's format, for ui.perfetto.dev and chrome://tracing.
-        `.html`: a page with the tables and the timeline.
+        `.html`: a page with the tables.
 
         Raises:
           ValueError: if the ending is another one.
@@ -216,11 +219,6 @@ class Profile:
 
     def _repr_html_(self) -> str:
         return profile_page.fragment(self) if self._record is not None else str(self)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 kernel`, `3 kernels`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def profile() -> Profile:
@@ -344,11 +342,6 @@ def _ranges(numbers: Sequence[int]) -> str:
 # ------------------------------------------------------------------------------ the table
 
 
-def rate(value: float | None) -> str:
-    """A number of GB/s or GFLOP/s, or nothing."""
-    return f"{value:.3g}" if value else ""
-
-
 def _table(rows: Sequence[Row], most: int) -> list[str]:
     by_kernel = bool(rows and rows[0].name)
     last = "kernel" if by_kernel else "line"
@@ -359,7 +352,7 @@ def _table(rows: Sequence[Row], most: int) -> list[str]:
     for row in rows[:most]:
         what = f"{row.name} {row.types}  {row.where}" if by_kernel else row.where
         if not by_kernel and row.source:
-            what += f"  {shortened(row.source)}"
+            what += f"  {cut(row.source, LONGEST_SOURCE)}"
         lines.append(
             f"  {duration(row.seconds):>9}  {100 * row.share:>3.0f} %"
             f"  {row.calls:>7}  {human(int(row.nbytes)):>10}"
@@ -369,10 +362,3 @@ def _table(rows: Sequence[Row], most: int) -> list[str]:
         rest = sum([row.seconds for row in rows[most:]])
         lines.append(f"  {duration(rest):>9}  in {len(rows) - most} more {last}s")
     return lines
-
-
-def shortened(source: str) -> str:
-    """A source line that fits into a table."""
-    if len(source) <= LONGEST_SOURCE:
-        return source
-    return source[: LONGEST_SOURCE - 1] + "…"

@@ -20,6 +20,7 @@ from tetrad._src.runtime import flush
 from tetrad._src.runtime.array import Array
 from tetrad._src.see.compiles import Compiles, compiles
 from tetrad._src.util import tree
+from tetrad._src.util.sizes import duration
 
 SECONDS = 0.3
 FEWEST, MOST = 5, 10_000  # runs
@@ -157,16 +158,3 @@ def _check_arguments(
                 f" {leaf.aval.long_name()}, so it cannot run again: {leaf.buffer.why}."
                 " Time the function under jit that donates it: that one is given copies"
             )
-
-
-def duration(seconds: float) -> str:
-    """A time in the unit that suits it.
-
-    >>> duration(0.00123), duration(0), duration(75)
-    ('1.23 ms', '0 s', '75 s')
-    """
-    if not seconds:
-        return "0 s"
-    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-    unit, size = next((u for u in units if seconds >= u[1]), units[-1])
-    return f"{seconds / size:.3g} {unit}"

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from tetrad._src.runtime import events
 from tetrad._src.runtime.ledger import human
 from tetrad._src.util.frames import format_where
+from tetrad._src.util.words import counted
 
 MOST = 100_000  # entries that are kept one by one; sums are exact beyond
 ROWS = 20  # lines that a table shows
@@ -166,8 +167,8 @@ class Transfers:
     def _head(self) -> str:
         copies = sum([line.times for line in self.by_line if line.nbytes])
         return (
-            f"{_counted(copies, 'copy', 'copies')} of {human(self.total)},"
-            f" {_counted(self.count - copies, 'wait', 'waits')} without a copy;"
+            f"{counted(copies, 'copy', 'copies')} of {human(self.total)},"
+            f" {counted(self.count - copies, 'wait')} without a copy;"
             f" Python waited {self.seconds * 1e3:.1f} ms"
         )
 
@@ -245,10 +246,6 @@ class Transfers:
                 f"transfers are saved as .html, .json or .txt, not {path.name!r}"
             )
         path.write_text(text, encoding="utf-8")
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count} {one if count == 1 else several}"
 
 
 def transfers() -> Transfers:

@@ -44,15 +44,16 @@ __all__ = [
     "hide_frames",
     "is_ours",
     "line_of",
+    "locals_of",
     "name_stack",
     "named",
     "positions",
     "register_exclusion",
+    "source_at",
     "source_line",
     "trim_traceback",
     "trims_itself",
     "user_frame",
-    "variables",
     "warn",
     "within",
 ]
@@ -284,6 +285,11 @@ def source_line(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
 
 
+def source_at(place: Place | None) -> str:
+    """The text of the line of a place; empty if not known."""
+    return "" if place is None else source_line(*line_of(place)[:2])
+
+
 def expression_at(code: CodeType, lasti: int) -> str | None:
     """The text of the expression that an instruction belongs to, such as `a @ b`.
 
@@ -416,13 +422,13 @@ _SUSPENDS: Final = (
 )
 
 
-def variables(frame: FrameType) -> list[tuple[str, Any]]:
+def locals_of(frame: FrameType) -> dict[str, Any]:
     """The variables of a frame; unlike `frame.f_locals`, this keeps none of them alive.
 
     Up to Python 3.12, `f_locals` of a function is a dictionary that stays with the frame.
     """
     found = frame.f_locals
-    values = list(found.items())
+    values = dict(found)
     if (
         type(found) is dict
         and frame.f_code.co_flags & inspect.CO_OPTIMIZED

@@ -15,8 +15,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from tetrad._src.util.frames import is_ours
-from tetrad._src.util.variables import locals_of
+from tetrad._src.util.frames import is_ours, locals_of
 
 DEPTH = 4  # containers between the object and something with a name
 

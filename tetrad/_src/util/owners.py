@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tetrad._src.util.frames import is_ours, variables
+from tetrad._src.util.frames import is_ours, locals_of
 
 DEPTH = 5  # containers between an object and the variable
 NAMES = 3  # so many names of one object are enough
@@ -120,7 +120,7 @@ class _Search:
         code = frame.f_code
         if code.co_name == "<module>":  # its dictionary is met anyway
             return
-        for name, value in variables(frame):
+        for name, value in locals_of(frame).items():
             reached = level.get(id(value))
             if reached is not None:
                 self._add(reached, name, kind, code.co_name)

@@ -1,7 +1,7 @@
-"""Numbers of bytes as people write and read them.
+"""Numbers of bytes and seconds as people write and read them.
 
 In: `"2GB"`, `"512 MiB"`, or a number. Out: an int; and back, for messages. KB, MB, GB
-and TB are powers of 1000, KiB, MiB, GiB and TiB powers of 1024.
+and TB are powers of 1000, KiB, MiB, GiB and TiB powers of 1024. Seconds are written only.
 """
 
 from __future__ import annotations
@@ -65,3 +65,24 @@ def human(nbytes: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
+
+
+def signed(nbytes: int) -> str:
+    """+1.5 KiB, −2 B, or ±0."""
+    if not nbytes:
+        return "±0"
+    return f"{'+' if nbytes > 0 else '−'}{human(abs(nbytes))}"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it, with three digits.
+
+    >>> duration(0.00123), duration(0), duration(75), duration(0.99999), duration(1234)
+    ('1.23 ms', '0 s', '75 s', '1 s', '1230 s')
+    """
+    seconds = float(f"{seconds:.3g}")
+    if not seconds:
+        return "0 s"
+    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+    unit, size = next((u for u in units if seconds >= u[1]), units[-1])
+    return f"{seconds / size:g} {unit}"

@@ -10,13 +10,12 @@ from __future__ import annotations
 import collections
 import dis
 import gc
-import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tetrad._src.util.frames import Location, is_ours
+from tetrad._src.util.frames import Location, is_ours, locals_of
 
 
 class Variable(NamedTuple):
@@ -92,20 +91,6 @@ def _key_in(owner: Any, x: Any) -> str | None:
     if key is x:
         return None
     return f"[{key!r}]" if type(key) in (str, int) else "[...]"
-
-
-def locals_of(frame: types.FrameType) -> dict[str, Any]:
-    """The local variables of a frame, which does not hold their values afterwards.
-
-    Before Python 3.13 a frame that was asked keeps a dictionary of all values until it
-    is asked again.
-    """
-    values = frame.f_locals
-    found = dict(values)
-    snapshot = type(values) is dict and frame.f_code.co_flags & inspect.CO_OPTIMIZED
-    if snapshot and sys.getrefcount(values) <= 3:  # the frame's, ours, the question's
-        values.clear()
-    return found
 
 
 def _bound(frame: types.FrameType, name: str) -> Location | None:

@@ -1,4 +1,4 @@
-"""Words in messages: the known name nearest to a misspelt one."""
+"""Words in messages: the known name nearest to a misspelt one, counts, short lines."""
 
 from __future__ import annotations
 
@@ -32,3 +32,21 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """
     found = min([(distance(word, k), k) for k in known], default=(99, ""))
     return found[1] if found[0] <= max(1, len(word) // 4) else None
+
+
+def counted(count: int, thing: str, things: str = "") -> str:
+    """A number of things.
+
+    >>> counted(2, "piece"), counted(1, "copy", "copies"), counted(0, "copy", "copies")
+    ('2 pieces', '1 copy', '0 copies')
+    """
+    return f"{count} {thing}" if count == 1 else f"{count} {things or thing + 's'}"
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or its beginning if it has more than `width` characters.
+
+    >>> cut("abcdef", 4), cut("abcd", 4)
+    ('abc…', 'abcd')
+    """
+    return text if len(text) <= width else text[: width - 1] + "…"
