@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
-from tetrad._src.api.derivatives import check_callable
 from tetrad._src.api.flat import FlatFunction, shortened, wraps_of
 from tetrad._src.control.checkify import Kinds, checked
 from tetrad._src.control.checks import (
@@ -22,7 +21,7 @@ from tetrad._src.control.checks import (
     OOBError,
     init_error,
 )
-from tetrad._src.control.signature import name_of
+from tetrad._src.control.signature import check_callable, name_of
 from tetrad._src.core.jaxpr import eval_jaxpr
 from tetrad._src.core.stage import stage
 from tetrad._src.util import frames, tree

@@ -27,8 +27,12 @@ from tetrad._src.api.flat import (
 )
 from tetrad._src.api.jit import jit
 from tetrad._src.control.pictures import differing_structures, skeleton
-from tetrad._src.control.signature import argument_numbers, name_of, parameter_names
-from tetrad._src.control.signature import check_callable as check_callable
+from tetrad._src.control.signature import (
+    argument_numbers,
+    check_callable,
+    name_of,
+    parameter_names,
+)
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.jaxpr import Jaxpr, eval_jaxpr

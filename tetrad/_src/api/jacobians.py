@@ -15,12 +15,11 @@ import numpy as np
 from tetrad._src.api.derivatives import (
     GradOptions,
     active_values,
-    check_callable,
     checked_places,
     value_and_aux,
 )
 from tetrad._src.api.flat import as_value, path_of_leaf, wraps_of
-from tetrad._src.control.signature import argument_numbers, name_of
+from tetrad._src.control.signature import argument_numbers, check_callable, name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis

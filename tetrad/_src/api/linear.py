@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrad._src.api.derivatives import check_callable
 from tetrad._src.api.fitting import fitting
 from tetrad._src.api.flat import FlatFunction, argument_name
 from tetrad._src.api.inspect import abstract_leaves
 from tetrad._src.control.pictures import differing_structures, skeleton
-from tetrad._src.control.signature import name_of
+from tetrad._src.control.signature import check_callable, name_of
 from tetrad._src.core.jaxpr import Jaxpr, Var
 from tetrad._src.core.op import Linear
 from tetrad._src.core.stage import stage

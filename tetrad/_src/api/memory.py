@@ -31,7 +31,7 @@ class MemoryLimit:
     def __init__(self, limit: int | None, devices: Sequence[Device] | None) -> None:
         every = devices is None
         self.limit = limit
-        self._devices = _made_devices() if devices is None else list(devices)
+        self._devices = registry.made_devices() if devices is None else list(devices)
         self._chosen = [device.ledger.chosen for device in self._devices]
         self._process = config.tetrad_memory_limit
         self._every = every
@@ -97,14 +97,8 @@ def set_memory_limit(
     )
 
 
-def _made_devices() -> list[Device]:
-    return [
-        device for backend in registry.made_backends() for device in backend.devices()
-    ]
-
-
 def _follow(limit: int | None) -> None:
-    for device in _made_devices():
+    for device in registry.made_devices():
         device.ledger.choose(limit)
 
 
@@ -212,4 +206,6 @@ def _forget_in_ipython() -> None:
 
 
 def _in_use() -> int:
-    return sum([device.memory_stats()["bytes_in_use"] for device in _made_devices()])
+    return sum(
+        [device.memory_stats()["bytes_in_use"] for device in registry.made_devices()]
+    )

@@ -12,9 +12,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tetrad._src.api.derivatives import check_callable
 from tetrad._src.api.flat import shortened
-from tetrad._src.control.signature import name_of
+from tetrad._src.control.signature import check_callable, name_of
 from tetrad._src.core.bind import STATE
 
 

@@ -12,11 +12,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from tetrad._src.control import keys
 from tetrad._src.control.checkify import checked
-from tetrad._src.control.checks import OutOfBounds
+from tetrad._src.control.checks import Error, OutOfBounds
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.effects import BOUNDS
@@ -25,6 +23,7 @@ from tetrad._src.core.op import Op
 from tetrad._src.core.stage import restage
 from tetrad._src.ops.bounds import InBounds
 from tetrad._src.util.errors import OutOfBoundsError
+from tetrad._src.util.memo import memo_on_first
 
 _KINDS: Final = frozenset([OutOfBounds])
 
@@ -58,17 +57,12 @@ def run(op: Op, args: Sequence[Any]) -> list[Any] | None:
     finally:
         _running.on = False
     count = len(whole.outs)
-    number = int(np.asarray(outs[count]))
-    if number < 0:
-        return list(outs[:count])
-    first = count + 1 + sum([len(site.avals) for site in program.sites[:number]])
-    site = program.sites[number]
-    values = [np.asarray(v) for v in outs[first : first + len(site.avals)]]
-    raise OutOfBoundsError(str(site.exception(values)))
+    message = Error(outs[count], outs[count + 1 :], program.sites).get()
+    if message is not None:
+        raise OutOfBoundsError(message)
+    return list(outs[:count])
 
 
+@memo_on_first
 def _as_jaxpr(op: Op, avals: tuple[Aval, ...]) -> Jaxpr:
-    found = op.__dict__.setdefault("_told", {})
-    if avals not in found:
-        found[avals] = restage(lambda *args: op(*args), avals)
-    return found[avals]  # type: ignore[no-any-return]
+    return restage(lambda *args: op(*args), avals)

@@ -264,11 +264,9 @@ def _other_call(found: _Findings, op: Op, args: Sequence[Any]) -> list[Any]:
     return results
 
 
+@memo_on_first
 def _expanded(op: Op, avals: tuple[Aval, ...]) -> Jaxpr:
-    found = op.__dict__.setdefault("_expanded", {})
-    if avals not in found:
-        found[avals] = restage(op.expand, avals)
-    return found[avals]  # type: ignore[no-any-return]
+    return restage(op.expand, avals)
 
 
 # ----------------------------------------------------------------------------- branches

@@ -406,8 +406,7 @@ class custom_vjp(_Custom[Result]):
             )
             raise TypeError(
                 f"Custom VJP bwd rule {name} must produce cotangents in the structure of"
-                f" {arguments}; None"
-                f" stands for zero.\n{picture}\n{to_return(in_tree).strip()}"
+                f" {arguments}; None stands for zero.\n{picture}\n{to_return(in_tree).strip()}"
             ) from None
         flat: list[Any] = [None] * len(avals)
         for value, subtree in zip(values, subtrees):

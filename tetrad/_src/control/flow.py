@@ -50,12 +50,6 @@ class FlowOp(Call):
             names.update(dict.fromkeys(axis_names(jaxpr)))
         return tuple(names)
 
-    @property
-    def memo(self) -> dict[Any, Any]:
-        """What has been derived from this operation."""
-        found: dict[Any, Any] = self.__dict__.setdefault("_memo", {})
-        return found
-
 
 @memo_on_first
 def made(jaxpr: Jaxpr, cls: type[FlowOp], *fields: Any) -> Any:

@@ -673,8 +673,8 @@ def _index_dtype(lower: Any, upper: Any) -> Any:
         return high.dtype
     raise TypeError(
         "lax.fori_loop: lower and upper arguments to fori_loop must have equal types, got"
-        f" {low.dtype.name} and"
-        f" {high.dtype.name}. Convert one with .astype, or write int(...)."
+        f" {low.dtype.name} and {high.dtype.name}. Convert one with .astype, or write"
+        " int(...)."
     )
 
 

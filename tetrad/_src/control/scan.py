@@ -716,9 +716,7 @@ def _whole(what: str, name: str, value: Any) -> int:
     if isinstance(value, Tracer):
         raise errors.ConcretizationTypeError(
             f"lax.{what}: The `{name}` argument to `{what}` expects a concrete `int` value,"
-            " got a traced"
-            " value"
-            f" {value.aval.long_name()}: shapes depend on it. Loop with"
+            f" got a traced value {value.aval.long_name()}: shapes depend on it. Loop with"
             " lax.fori_loop, or make the argument it comes from static."
         )
     try:

@@ -396,10 +396,6 @@ class NamedSharding(Sharding):
         _check_spec(mesh, spec)
 
     @property
-    def memory_kind(self) -> str | None:
-        return self._memory_kind or "device"
-
-    @property
     def _devices(self) -> tuple[Any, ...]:
         return tuple(self.mesh.devices.flat)
 
@@ -481,10 +477,6 @@ class NamedSharding(Sharding):
         if len(self.spec) <= ndim:
             return self
         return self.update(spec=PartitionSpec())
-
-    def check_compatible_aval(self, shape: Shape) -> None:
-        """ValueError if an array of a shape cannot be laid out like this."""
-        self.check_rank(len(shape), "NamedSharding")
 
     def _key(self) -> tuple[Any, ...]:
         return self.mesh, self.spec, self.memory_kind

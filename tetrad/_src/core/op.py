@@ -323,6 +323,12 @@ class Op(metaclass=Primitive):
     def fields(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in self.__match_args__])
 
+    @property
+    def memo(self) -> dict[Any, Any]:
+        """What has been derived from this operation."""
+        found: dict[Any, Any] = self.__dict__.setdefault("_memo", {})
+        return found
+
     def jaxprs(self) -> tuple[Any, ...]:
         """The jaxprs that this operation holds."""
         return ()

@@ -45,9 +45,11 @@ class Sharding:
         """The shape of one part of an array of the shape `global_shape`."""
         raise NotImplementedError("a subclass of Sharding says how large its parts are")
 
+    _memory_kind: str | None = None
+
     @property
     def memory_kind(self) -> str | None:
-        return "device"
+        return self._memory_kind or "device"
 
     def with_memory_kind(self, kind: str) -> Sharding:
         """The same sharding with the parts in another kind of memory of the devices."""
@@ -102,6 +104,10 @@ class Sharding:
 
     def check_rank(self, ndim: int, what: str) -> None:
         """ValueError if arrays of rank `ndim` cannot be laid out like this."""
+
+    def check_compatible_aval(self, shape: Shape) -> None:
+        """ValueError if an array of a shape cannot be laid out like this."""
+        self.check_rank(len(shape), type(self).__name__)
 
     @property
     def placement(self) -> Any:

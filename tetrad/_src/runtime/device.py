@@ -135,10 +135,6 @@ class SingleDeviceSharding(Sharding):
         self._device = device
         self._memory_kind = memory_kind
 
-    @property
-    def memory_kind(self) -> str | None:
-        return self._memory_kind or "device"
-
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         """The same sharding in another kind of memory of the device."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
@@ -158,9 +154,6 @@ class SingleDeviceSharding(Sharding):
     def shard_shape(self, global_shape: Shape) -> Shape:
         """The shape of the part of an array: the shape of the array."""
         return tuple(global_shape)
-
-    def check_compatible_aval(self, shape: Shape) -> None:
-        """Arrays of any shape can lie on one device."""
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -344,7 +337,7 @@ def several() -> bool:
 def recount() -> None:
     """Counts the devices in use."""
     global _devices_made
-    _devices_made = sum([len(b.devices()) for b in list(_backends.values())])
+    _devices_made = len(made_devices())
 
 
 def tell_of_backends(listener: Callable[[Any], None]) -> Callable[[], None]:
@@ -369,6 +362,11 @@ def tell_of_backends(listener: Callable[[Any], None]) -> Callable[[], None]:
 def made_backends() -> Sequence[Any]:
     """The backends that exist already."""
     return list(_backends.values())
+
+
+def made_devices() -> list[Device]:
+    """Their devices."""
+    return [device for made in made_backends() for device in made.devices()]
 
 
 def _find(platform: str, id: int) -> Device:

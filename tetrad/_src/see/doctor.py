@@ -238,12 +238,11 @@ def _blas(report: Doctor) -> Iterator[Row]:
 def _devices(report: Doctor) -> Iterator[Row]:
     yield "platforms", ", ".join(registry.platforms())
     yield "default", _default(report)
-    for backend in registry.made_backends():
-        for device in backend.devices():
-            ledger = device.ledger
-            limit = "" if ledger.limit == UNLIMITED else f" of {human(ledger.limit)}"
-            held = f"{human(ledger.now)}{limit} in use, peak {human(ledger.peak)}"
-            yield str(device), f"{device.device_kind}: {held}"
+    for device in registry.made_devices():
+        ledger = device.ledger
+        limit = "" if ledger.limit == UNLIMITED else f" of {human(ledger.limit)}"
+        held = f"{human(ledger.now)}{limit} in use, peak {human(ledger.peak)}"
+        yield str(device), f"{device.device_kind}: {held}"
 
 
 def _default(report: Doctor) -> str:

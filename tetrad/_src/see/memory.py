@@ -131,8 +131,7 @@ class Memory:
         flush.flush_quietly()
         self._devices = [
             DeviceMemory(device, self._histories.get(device))
-            for backend in registry.made_backends()
-            for device in backend.devices()
+            for device in registry.made_devices()
         ]
 
     def __enter__(self) -> Memory:
