@@ -90,6 +90,27 @@ def test_arithmetic():
     same(m.sort_indices().T.sort_indices(), M.T)
 
 
+def test_places_that_come_twice():
+    places = jnp.array([[3, 1], [0, 2], [3, 1], [0, 0], [4, 0], [0, 9]])
+    m = sparse.BCOO((jnp.array([1.0, 2, 3, 0, 5, 6]), places), shape=(4, 5))
+    full = m.todense()
+    once = m.sum_duplicates()
+    assert once.indices.tolist() == [[0, 2], [3, 1]]
+    assert once.data.tolist() == [2, 4]
+    kept = m.sum_duplicates(remove_zeros=False)
+    assert kept.indices.tolist() == [[0, 0], [0, 2], [3, 1]]
+    assert sparse.bcoo_sum_duplicates(m).nse == 3
+    for nse in (2, 5):
+        same(m.sum_duplicates(nse), full)
+        same(jax.jit(lambda m, nse=nse: m.sum_duplicates(nse))(m), full)
+    same(jax.jit(lambda m: m.sum_duplicates())(m), full)
+    assert sparse.empty((4, 5)).sum_duplicates().nse == 0
+    stored = np.isin(np.arange(20).reshape(4, 5), [0, 2, 16])
+    same(sparse.bcoo_extract(m, M), np.where(stored, M, 0))
+    twice = sparse.bcoo_extract(m, M, assume_unique=True).data
+    assert twice[0] == twice[2] == M[3, 1]
+
+
 def test_layouts():
     x = dense(2, 3, 4)
     s = sparse.BCOO.fromdense(x)
@@ -133,5 +154,9 @@ def test_sparsify():
     same(sparse.sparsify(jax.jit(f))(m, v), expected)
     same(sparse.sparsify(lambda m: jnp.sin(m).sum(0))(m), np.sin(M).sum(0))
     same(sparse.sparsify(lambda m: m.reshape(2, 10) * 3.0)(m), 3 * M.reshape(2, 10))
+    wider = jax.jit(lambda m: sparse.sparsify(lambda m: m[None])(m).todense())
+    same(wider(m), M[None])
+    with pytest.raises(NotImplementedError, match="is stretched to"):
+        sparse.sparsify(lambda m: jnp.broadcast_to(m, (2, 4, 5)))(m)
     with pytest.raises(NotImplementedError, match="`exp` has no rule"):
         sparse.sparsify(jnp.exp)(m)

@@ -241,31 +241,43 @@ class BCOO(JAXSparse):
         indices = jnp.stack(columns[::-1], -1) if shape else self.indices[:, :0]
         return self._like(self.data, indices, shape)
 
+    def _beyond(self) -> Any:
+        """The place of what stands for nothing."""
+        return jnp.asarray(np.array(self.shape, self.indices.dtype))
+
     def _inside(self) -> Any:
         """Whether a place lies in the shape."""
-        limits = np.array(self.shape, self.indices.dtype)
-        return jnp.all(self.indices < limits[None, :], -1)
+        return jnp.all(self.indices < self._beyond(), -1)
+
+    def _order(self) -> Any:
+        """The numbers of the elements in row-major order; equal places as they come."""
+        return jnp.lexsort(self._places()[::-1])
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-        """Each place once, in row-major order; `nse` places if that is given."""
-        order = jnp.lexsort(self._places()[::-1])
-        indices, data = self.indices[order], self.data[order]
-        new = jnp.any(indices[1:] != indices[:-1], -1)
-        number = jnp.cumsum(jnp.concatenate([jnp.zeros((1,), int), new.astype(int)]))
+        """Each place once, in row-major order; `nse` places if that is given.
+
+        Elements that are 0 go, unless `remove_zeros` is False.
+        """
+        stands = self._inside()
+        if remove_zeros:
+            stands = stands & (self.data != 0)
+        indices = jnp.where(stands[:, None], self.indices, self._beyond())
+        mat = self._like(self.data, indices).sort_indices()
+        number = jnp.cumsum(_first_of_equal(mat.indices).astype(int)) - 1
         if nse is None:
             if isinstance(number, Tracer):
                 nse = self.nse
             else:
-                nse = int(number[-1]) + 1 if self.nse else 0
-        total = jnp.zeros((nse,), data.dtype).at[number].add(data, mode="drop")
-        beyond = jnp.asarray(np.array(self.shape, self.indices.dtype))
-        places = jnp.tile(beyond, (nse, 1)).at[number].set(indices, mode="drop")
+                nse = int(jnp.max(jnp.where(mat._inside(), number + 1, 0), initial=0))
+        total = jnp.zeros((nse,), mat.dtype).at[number].add(mat.data, mode="drop")
+        places = jnp.tile(self._beyond(), (nse, 1))
+        places = places.at[number].set(mat.indices, mode="drop")
         return BCOO((total, places), shape=self.shape, indices_sorted=True,
                     unique_indices=True)  # fmt: skip
 
     def sort_indices(self) -> BCOO:
         """The elements in row-major order."""
-        order = jnp.lexsort(self._places()[::-1])
+        order = self._order()
         return BCOO(
             (self.data[order], self.indices[order]),
             shape=self.shape,
@@ -280,11 +292,13 @@ class BCOO(JAXSparse):
         axes = axis if isinstance(axis, (tuple, list)) else (axis,)
         gone = {a % self.ndim for a in axes}
         kept = [a for a in range(self.ndim) if a not in gone]
-        indices = self.indices[:, np.array(kept, int)]
-        shape = [self.shape[a] for a in kept]
-        beyond = jnp.asarray(np.array(shape, self.indices.dtype))
-        indices = jnp.where(self._inside()[:, None], indices, beyond[None, :])
-        return self._like(jnp.where(self._inside(), self.data, 0), indices, shape)
+        inside = self._inside()
+        indices = jnp.where(inside[:, None], self.indices, self._beyond())
+        return self._like(
+            jnp.where(inside, self.data, 0),
+            indices[:, np.array(kept, int)],
+            [self.shape[a] for a in kept],
+        )
 
     # -- arithmetic -----------------------------------------------------------------
 
@@ -345,6 +359,12 @@ class BCOO(JAXSparse):
 
     def __getitem__(self, idx: Any) -> Any:
         return BCOO.fromdense(self.todense()[idx])
+
+
+def _first_of_equal(indices: Any) -> Any:
+    """Whether a place in order differs from the one before it."""
+    differs = jnp.any(indices[1:] != indices[:-1], -1)
+    return jnp.concatenate([jnp.ones((min(len(indices), 1),), bool), differs])
 
 
 def _flatten(x: BCOO) -> Any:
@@ -413,41 +433,49 @@ def dot_general(
         )
     (lc, rc), (lb, rb) = dimension_numbers
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
-        dense = dot_general(lhs, rhs.todense(), dimension_numbers=dimension_numbers)
-        nse = min(dense.size, lhs.nse * rhs.nse) if isinstance(dense, Tracer) else None
-        return BCOO.fromdense(dense, nse=nse)
-    if not isinstance(lhs, BCOO):
-        flipped = dot_general(
-            rhs,
+        dense = dot_general(
             lhs,
-            dimension_numbers=((rc, lc), (rb, lb)),
+            rhs.todense(),
+            dimension_numbers=dimension_numbers,
             preferred_element_type=preferred_element_type,
         )
-        # batch, free axes of rhs, free axes of lhs → the other way round
-        count = len(rb)
-        mine = rhs.ndim - len(rc) - count
-        order = [*range(count), *range(count + mine, flipped.ndim),
-                 *range(count, count + mine)]  # fmt: skip
-        return flipped.transpose(order)
-    rhs = jnp.asarray(rhs)
-    dtype = jnp.result_type(lhs.dtype, rhs.dtype)
-    if preferred_element_type is not None:
-        dtype = jnp.dtype(preferred_element_type)
-    rest = [a for a in range(rhs.ndim) if a not in rc and a not in rb]
-    free = [a for a in range(lhs.ndim) if a not in lc and a not in lb]
-    _check_extents(lhs.shape, rhs.shape, (*lb, *lc), (*rb, *rc))
-    moved = rhs.transpose([*rb, *rc, *rest])
+        nse = min(dense.size, lhs.nse * rhs.nse) if isinstance(dense, Tracer) else None
+        return BCOO.fromdense(dense, nse=nse)
+    if isinstance(lhs, BCOO):
+        rhs = jnp.asarray(rhs)
+        dtype = preferred_element_type or jnp.result_type(lhs.dtype, rhs.dtype)
+        return _sparse_by_dense(lhs, rhs, dimension_numbers, jnp.dtype(dtype))
+    flipped = dot_general(
+        rhs,
+        lhs,
+        dimension_numbers=((rc, lc), (rb, lb)),
+        preferred_element_type=preferred_element_type,
+    )
+    # batch, free axes of rhs, free axes of lhs → the other way round
+    count = len(rb)
+    mine = rhs.ndim - len(rc) - count
+    order = [*range(count), *range(count + mine, flipped.ndim)]
+    return flipped.transpose([*order, *range(count, count + mine)])
+
+
+def _sparse_by_dense(lhs: BCOO, rhs: Any, dimension_numbers: Any, dtype: Any) -> Any:
+    """The product of a sparse and a dense array: a term for each element, added up."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    left, right = (*lb, *lc), (*rb, *rc)
+    _check_extents(lhs.shape, rhs.shape, left, right)
+    rest = [a for a in range(rhs.ndim) if a not in right]
+    kept = [*lb, *[a for a in range(lhs.ndim) if a not in left]]
     places = lhs._places()
-    taken = moved.at[tuple([places[a] for a in (*lb, *lc)])].get(
-        mode="fill", fill_value=0
-    ) if (*lb, *lc) else jnp.broadcast_to(moved, (lhs.nse, *moved.shape))  # fmt: skip
-    column = lhs.data.reshape((-1,) + (1,) * len(rest)).astype(dtype)
-    terms = column * taken.astype(dtype)
-    kept = [*lb, *free]
-    shape = (*[lhs.shape[a] for a in kept], *[rhs.shape[a] for a in rest])
-    terms = jnp.where(lhs._inside().reshape(column.shape), terms, 0)
+    taken = rhs.transpose([*right, *rest])
+    if left:
+        at = tuple([places[a] for a in left])
+        taken = taken.at[at].get(mode="fill", fill_value=0)
+    column = (lhs.nse,) + (1,) * len(rest)
+    terms = lhs.data.reshape(column).astype(dtype) * taken.astype(dtype)
+    terms = jnp.where(lhs._inside().reshape(column), terms, 0)
     if not kept:
         return terms.sum(0)
+    shape = (*[lhs.shape[a] for a in kept], *[rhs.shape[a] for a in rest])
     out = jnp.zeros(shape, dtype)
     return out.at[tuple([places[a] for a in kept])].add(terms, mode="drop")
 
@@ -484,8 +512,17 @@ def todense(x: Any) -> Any:
 
 
 def extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of a dense array at the places of a sparse one."""
+    """The elements of a dense array at the places of a sparse one.
+
+    Args:
+      assume_unique: whether no place comes twice, by default what `sparr` promises. If one
+        may, the first has the element and the others have 0.
+    """
     taken = jnp.asarray(arr).at[sparr._places()].get(mode="fill", fill_value=0)
+    if not (sparr.unique_indices if assume_unique is None else assume_unique):
+        order = sparr._order()
+        first = _first_of_equal(sparr.indices[order])
+        taken = jnp.where(jnp.zeros(sparr.nse, bool).at[order].set(first), taken, 0)
     return sparr._like(taken)
 
 
@@ -512,7 +549,7 @@ def multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
 def sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """Each place once: see `BCOO.sum_duplicates`."""
-    return mat.sum_duplicates(nse)
+    return mat.sum_duplicates(nse, remove_zeros=False)
 
 
 def sort_indices(mat: BCOO) -> BCOO:

@@ -10,15 +10,14 @@ Read `sparsify`, then the rules.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import tetrad
-from tetrad import numpy, tree_util
+from tetrad import tree_util
 from tetrad._src.sparse import bcoo
 from tetrad._src.sparse.bcoo import BCOO, JAXSparse
-
-jnp: Any = numpy
 
 Fun = Callable[..., Any]
 
@@ -148,7 +147,7 @@ def _without_axes(x: Any, dimensions: Any, **params: Any) -> Any:
 
 def _with_axes(x: Any, shape: Any, broadcast_dimensions: Any, **params: Any) -> Any:
     """New axes of extent 1; axes that are stretched would repeat the elements."""
-    if int(jnp.prod(jnp.array(shape, int))) != x.size:
+    if math.prod(shape) != x.size:
         raise NotImplementedError(
             f"sparsify: a sparse array of shape {x.shape} is stretched to {tuple(shape)};"
             " write x.todense() before it"
