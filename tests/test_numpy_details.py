@@ -286,3 +286,24 @@ def test_composed_functions_of_narrow_floats_are_rounded_once(dtype):
     y = np.asarray(x[::-1])
     wide = np.logaddexp2(x.astype("float64"), y.astype("float64"))
     np.testing.assert_array_equal(jnp.logaddexp2(x, y), wide.astype(dtype))
+
+
+@pytest.mark.parametrize("sizes", [(5, 3), (3, 5), (40, 35)])
+@pytest.mark.parametrize("function", ["convolve", "correlate"])
+def test_an_infinity_does_not_meet_the_padding_of_a_convolution(function, sizes):
+    for which in (0, 1):
+        for special in (np.inf, np.nan):
+            pair = [np.linspace(1, 2, n, dtype="float32") for n in sizes]
+            pair[which][1] = special
+            for mode in ("full", "same", "valid"):
+                want = getattr(np, function)(*pair, mode)
+                same(getattr(jnp, function)(*pair, mode), want)
+
+
+@pytest.mark.parametrize("n", [10, 50])
+def test_convolutions_of_narrow_floats_are_rounded_once(n):
+    x = jnp.linspace(0, 1, n, dtype="bfloat16")
+    wide = jnp.convolve(x.astype("float32"), x.astype("float32"))
+    got = jnp.convolve(x, x)
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(wide.astype("bfloat16")))

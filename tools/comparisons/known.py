@@ -60,7 +60,7 @@ STANDARDIZE = "standardize takes complex numbers"
 SHARP_SOFTMAX = "attention of float64 is computed in float64; JAX rounds to float32"
 BOOL_POWER = "a bool to a negative power is rounded to zero, too"
 EXACT_ORDER = "comparisons with Python integers that do not fit are exact, as in NumPy"
-CONVOLVE = "left to do: an infinity that meets the padding of a convolution gives NaN"
+CONVOLVE = "an infinity does not meet the padding of a convolution, as in NumPy"
 
 EXACT_GAMMA = (
     "lgamma is 0 at 1 and 2; gradients of gamma functions are finite at the ends"

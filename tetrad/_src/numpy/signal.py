@@ -14,9 +14,10 @@ from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import call, promote_floats
+from tetrad._src.numpy.ufunc import rounded_once
 from tetrad._src.ops.contract import canonical_precision
 
-UNROLLED = 32  # vectors up to this length are multiplied in shift by shift
+UNROLLED = 16  # vectors up to this length are multiplied in shift by shift
 
 
 def _vectors(a: Any, v: Any, name: str, preferred: Any = None) -> list[Value]:
@@ -81,7 +82,7 @@ def correlate(
 
 
 def convolved(x: Value, y: Value, mode: str, name: str, precision: Any = None) -> Any:
-    canonical_precision(precision)  # an error, if it is none; sums alone are full
+    canonical_precision(precision)  # an error, if it is none; sums are full
     if mode not in ("full", "same", "valid"):
         raise ValueError(
             f'{name}: mode must be "full", "same" or "valid", got {mode!r}'
@@ -89,7 +90,7 @@ def convolved(x: Value, y: Value, mode: str, name: str, precision: Any = None) -
     if x.shape[0] < y.shape[0]:
         x, y = y, x
     n, m = x.shape[0], y.shape[0]
-    full = _full_convolution(x, y, precision)
+    full = rounded_once(_full_convolution, x, y)
     if mode == "full":
         return full
     if mode == "same":
@@ -98,23 +99,31 @@ def convolved(x: Value, y: Value, mode: str, name: str, precision: Any = None) -
     return lax.slice(full, (m - 1,), (n,))
 
 
-def _full_convolution(x: Value, y: Value, precision: Any) -> Any:
+def _full_convolution(x: Value, y: Value) -> Any:
+    """All sums of products; no element meets the zeros around the other vector.
+
+    So an infinity there makes no NaN.
+    """
     n, m = x.shape[0], y.shape[0]
+    zero = number(x, 0)
     if m <= UNROLLED:
         total: Any = None
         for j in range(m):
-            shifted = lax.pad(x, number(x, 0), [(j, m - 1 - j, 0)])
-            factor = lax.squeeze(lax.slice(y, (j,), (j + 1,)), (0,))
-            term = lax.mul(shifted, factor)
+            factor = lax.broadcast_in_dim(lax.slice(y, (j,), (j + 1,)), (n,), (0,))
+            term = lax.pad(lax.mul(x, factor), zero, [(j, m - 1 - j, 0)])
             total = term if total is None else lax.add(total, term)
         return total
-    padded = lax.pad(x, number(x, 0), [(m - 1, m - 1, 0)])
-    rows = lax.broadcasted_iota(np.int32, (n + m - 1, m), 0)
-    columns = lax.broadcasted_iota(np.int32, (n + m - 1, m), 1)
-    windows = AtIndex(padded, lax.add(rows, columns)).get(mode="promise_in_bounds")
-    reverse = lax.rev(y, (0,))
-    dimensions = (((1,), (0,)), ((), ()))
-    return lax.dot_general(windows, reverse, dimensions, precision=precision)
+    padded = lax.pad(x, zero, [(m - 1, m - 1, 0)])
+    shape = (n + m - 1, m)
+    rows, columns = [lax.broadcasted_iota(np.int32, shape, axis) for axis in (0, 1)]
+    places = lax.add(rows, columns)
+    windows = AtIndex(padded, places).get(mode="promise_in_bounds")
+    products = lax.mul(windows, lax.broadcast_in_dim(lax.rev(y, (0,)), shape, (1,)))
+    inside = lax.bitwise_and(
+        lax.ge(places, number(places, m - 1)), lax.lt(places, number(places, n + m - 1))
+    )
+    products = lax.select(inside, products, lax.full(shape, zero))
+    return lax.reduce_sum(products, (1,))
 
 
 # -------------------------------------------------------------------------------- windows
