@@ -132,3 +132,12 @@ def axes_argument(axis: Any, ndim: int, name: str, argument: str = "axis") -> Sh
 def others(ndim: int, axes: Sequence[int]) -> Shape:
     """The axes that are not in `axes`."""
     return tuple([i for i in range(ndim) if i not in axes])
+
+
+def no_out(name: str, out: Any) -> None:
+    """Refuses the `out` argument: arrays never change."""
+    if out is not None:
+        raise NotImplementedError(
+            f"{name}: arrays never change, so there is no out argument; write"
+            f" out = {name}(...)"
+        )

@@ -14,6 +14,7 @@ import numpy as np
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.mesh import is_whole
 from tetrad._src.numpy import lax
+from tetrad._src.numpy.axes import no_out as no_out
 from tetrad._src.numpy.axes import static_int
 from tetrad._src.numpy.convert import operand
 from tetrad._src.numpy.promote import (
@@ -310,15 +311,6 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     (x,) = promote_inexact("jnp.modf", x)
     whole = to(whole, aval_of(x).dtype, aval_of(x).weak_type, "jnp.modf")
     return lax.sub(x, whole), whole
-
-
-def no_out(name: str, out: Any) -> None:
-    """Refuses the `out` argument: arrays never change."""
-    if out is not None:
-        raise NotImplementedError(
-            f"{name}: arrays never change, so there is no out argument; write"
-            f" out = {name}(...)"
-        )
 
 
 def no_sharding(name: str, sharding: Any) -> None:

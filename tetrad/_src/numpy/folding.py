@@ -7,6 +7,7 @@ operations (sums, extrema) do not come here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,20 +15,105 @@ import numpy as np
 
 from tetrad._src.control.loop import fori_loop
 from tetrad._src.control.scan import scan
-from tetrad._src.core.bind import aval_of
+from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import lax
-from tetrad._src.numpy.axes import axes_argument, axis_argument
-from tetrad._src.numpy.convert import value
+from tetrad._src.numpy.axes import axes_argument, axis_argument, no_out
+from tetrad._src.numpy.convert import operands, value
 from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.ops.views import moveaxis
 
 Fun = Callable[..., Any]
 
 
+class Folds:
+    """`reduce` and its like, for functions of two arguments with one result."""
+
+    name: str
+    identity: Any = None
+    __call__: Fun
+
+    # What is an operation of its own: (reduction over axes, running totals, name of the
+    # update). It is filled where reductions are.
+    folds: tuple[Any, Any, str] = (None, None, "")
+
+    def _method(self, method: str) -> str:
+        """The name of a method for errors; a ValueError where it means nothing."""
+        return f"{self.name}.{method}"
+
+    def reduce(
+        self,
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """The elements along `axis` (None: all) folded by this function."""
+        name = self._method("reduce")
+        no_out(name, out)
+        fold = self.folds[0]
+        if fold is None:
+            return reduced(
+                self, name, a, axis, dtype, keepdims, initial, where, self.identity
+            )
+        options: dict[str, Any] = {"keepdims": keepdims}
+        for key, given in (("dtype", dtype), ("initial", initial), ("where", where)):
+            if given is not None:
+                options[key] = given
+        return fold(a, axis, **options)
+
+    def accumulate(
+        self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """The running folds of the elements along `axis`."""
+        name = self._method("accumulate")
+        no_out(name, out)
+        fold = self.folds[1]
+        if fold is None:
+            return accumulated(self, name, a, axis, dtype)
+        return fold(a, axis, dtype)
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Any:
+        """Folds of slices along `axis`: from each index to the next, the last to the end."""
+        name = self._method("reduceat")
+        no_out(name, out)
+        return reduced_at(self, name, a, indices, axis, dtype)
+
+    def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
+        """`a` with this function applied at `indices`; write inplace=False."""
+        name = f"{self.name}.at"
+        if inplace:
+            raise NotImplementedError(
+                f"{name}: arrays never change; write x = {name}(x, indices, values,"
+                " inplace=False)"
+            )
+        update = self.folds[2]
+        if not update:
+            return applied_at(self, name, a, indices, b)
+        return getattr(value(a, name).at[indices], update)(b)
+
+    def outer(self, a: Any, b: Any, /) -> Any:
+        """The function of every element of `a` with every element of `b`.
+
+        The result has the shape of `a` followed by that of `b`.
+        """
+        a, b = operands(self._method("outer"), (a, b))
+        rank = aval_of(b).ndim
+        if isinstance(a, Value) and rank:
+            shape = (*a.aval.shape, *[1] * rank)
+            a = lax.broadcast_in_dim(a, shape, tuple(range(a.aval.ndim)))
+        return self(a, b)
+
+
 def _typed(a: Any, dtype: Any, name: str) -> Any:
     x = value(a, name, "a")
-    return (
-        x if dtype is None else lax.convert_element_type(x, dtype_argument(dtype, name))
-    )
+    if dtype is None:
+        return x
+    return lax.convert_element_type(x, dtype_argument(dtype, name))
 
 
 def reduced(
@@ -50,7 +136,8 @@ def reduced(
         )
     order = [*axes, *[i for i in range(x.ndim) if i not in axes]]
     rest = [x.shape[i] for i in order[len(axes) :]]
-    rows = lax.reshape(lax.transpose(x, order), (_count(x, axes), *rest))
+    count = math.prod([x.shape[i] for i in axes])
+    rows = lax.reshape(lax.transpose(x, order), (count, *rest))
     masks = None
     if where is not None:
         mask: Any = lax.broadcast_in_dim(
@@ -86,10 +173,6 @@ def reduced(
     return out
 
 
-def _count(x: Any, axes: Any) -> int:
-    return int(np.prod([x.shape[i] for i in axes], dtype=int))
-
-
 def _dtype_of(fun: Fun, x: Any) -> Any:
     """The dtype that folds of `x` have."""
     one = lax.full((), x.dtype.type(0))
@@ -100,9 +183,7 @@ def accumulated(fun: Fun, name: str, a: Any, axis: int, dtype: Any) -> Any:
     """The folds of the first one, two, … elements along an axis."""
     x = _typed(a, dtype, name)
     at = axis_argument(axis, x.ndim, name)
-    order = [at, *[i for i in range(x.ndim) if i != at]]
-    back = list(np.argsort(order))
-    rows = lax.transpose(x, order)
+    rows = moveaxis(x, at, 0)
     if not len(rows):
         return x
 
@@ -113,7 +194,7 @@ def accumulated(fun: Fun, name: str, a: Any, axis: int, dtype: Any) -> Any:
     start = lax.convert_element_type(rows[0], _dtype_of(fun, x))
     _, later = scan(step, start, rows[1:])
     first = lax.reshape(start, (1, *start.shape))
-    return lax.transpose(lax.concatenate([first, later], 0), back)
+    return moveaxis(lax.concatenate([first, later], 0), 0, at)
 
 
 def reduced_at(fun: Fun, name: str, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
@@ -126,24 +207,21 @@ def reduced_at(fun: Fun, name: str, a: Any, indices: Any, axis: int, dtype: Any)
     if starts.ndim != 1 or starts.aval.kind not in "iu":
         raise TypeError(f"{name}: indices must be a vector of integers")
     at = axis_argument(axis, x.ndim, name)
-    order = [at, *[i for i in range(x.ndim) if i != at]]
-    back = list(np.argsort(order))
-    rows = lax.transpose(x, order)
+    rows = moveaxis(x, at, 0)
     n = rows.shape[0]
     following = lax.concatenate([starts[1:], lax.full((1,), starts.dtype.type(n))], 0)
     ends = lax.select(lax.lt(starts, following), following, starts + 1)
     total: Any = rows[starts]
 
     def step(i: Any, total: Any) -> Any:
+        i = i.astype(starts.dtype)
         inside = lax.bitwise_and(lax.gt(i, starts), lax.lt(i, ends))
         inside = lax.broadcast_in_dim(inside, total.shape, (0,))
         row = lax.broadcast_in_dim(rows[i], total.shape, range(1, total.ndim))
         new = lax.convert_element_type(fun(total, row), total.dtype)
         return lax.select(inside, new, total)
 
-    return lax.transpose(
-        fori_loop(0, n, lambda i, t: step(i.astype(starts.dtype), t), total), back
-    )
+    return moveaxis(fori_loop(0, n, step, total), 0, at)
 
 
 def applied_at(fun: Fun, name: str, a: Any, indices: Any, b: Any) -> Any:

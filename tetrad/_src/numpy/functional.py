@@ -8,17 +8,11 @@ from typing import Any
 
 from tetrad._src.core.bind import Value
 from tetrad._src.core.op import Axis
-from tetrad._src.numpy import (
-    cumulative,
-    elementwise,
-    folding,
-    lax,
-    logic,
-    reduce,
-)
+from tetrad._src.numpy import cumulative, elementwise, lax, logic, reduce
 from tetrad._src.numpy.axes import axes_argument, axis_argument, shape_argument
 from tetrad._src.numpy.convert import value
 from tetrad._src.numpy.dtype import dtype_argument
+from tetrad._src.numpy.folding import Folds
 from tetrad._src.numpy.promote import broadcast, broadcast_shapes
 from tetrad._src.transforms.vmap import move_mapped, vmap_flat
 from tetrad._src.util import tree
@@ -91,12 +85,8 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Any:
     return x
 
 
-def _truth(fold: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda a, axis, **options: fold(a, axis, **options)
-
-
 def _running_extreme(op: Any) -> Callable[..., Any]:
-    def accumulate(a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def accumulate(a: Any, axis: int, dtype: Any) -> Any:
         x = value(a, "accumulate", "a")
         x = x if dtype is None else lax.convert_element_type(x, dtype)
         return op(x, axis_argument(axis, x.ndim, "accumulate"))
@@ -109,11 +99,11 @@ elementwise.multiply.folds = (reduce.prod, cumulative.cumprod, "multiply")
 elementwise.subtract.folds = (None, None, "subtract")
 elementwise.maximum.folds = (reduce.max, _running_extreme(lax.cummax), "max")
 elementwise.minimum.folds = (reduce.min, _running_extreme(lax.cummin), "min")
-logic.logical_and.folds = (_truth(reduce.all), None, "")
-logic.logical_or.folds = (_truth(reduce.any), None, "")
+logic.logical_and.folds = (reduce.all, None, "")
+logic.logical_or.folds = (reduce.any, None, "")
 
 
-class PyUfunc:
+class PyUfunc(Folds):
     """A function of scalars, applied to arrays element by element: see `frompyfunc`."""
 
     def __init__(
@@ -136,7 +126,8 @@ class PyUfunc:
             raise TypeError(f"{self.name} takes {self.nin} arguments, got {len(args)}")
         xs = [value(x, self.name, f"argument {i}") for i, x in enumerate(args)]
         shape = broadcast_shapes(*[x.shape for x in xs])
-        flat = [lax.reshape(broadcast(x, shape), (_size(shape),)) for x in xs]
+        size = math.prod(shape)
+        flat = [lax.reshape(broadcast(x, shape), (size,)) for x in xs]
 
         def scalars(*lanes: Any) -> list[Any]:
             result = self.function(*lanes)
@@ -146,69 +137,22 @@ class PyUfunc:
         if not shape:
             outs = scalars(*xs)
         else:
-            lanes = Axis(_size(shape), None)
+            lanes = Axis(size)
             found, mapped = vmap_flat(scalars, lanes, flat, [0] * len(flat))
             outs = [move_mapped(lanes, o, at, 0) for o, at in zip(found, mapped)]
             outs = [lax.reshape(out, shape) for out in outs]
         return outs[0] if self.nout == 1 else tuple(outs)
 
-    def _of_two(self, method: str) -> str:
+    def _method(self, method: str) -> str:
+        name = super()._method(method)
         if (self.nin, self.nout) != (2, 1):
             raise ValueError(
-                f"{self.name}.{method} is for functions of two arguments with one result"
+                f"{name} is for functions of two arguments with one result"
             )
-        return f"{self.name}.{method}"
-
-    def reduce(
-        self,
-        a: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
-        """The elements along `axis` (None: all) folded by this function."""
-        name = self._of_two("reduce")
-        return folding.reduced(
-            self, name, a, axis, dtype, keepdims, initial, where, self.identity
-        )
-
-    def accumulate(
-        self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Any:
-        """The running folds of the elements along `axis`."""
-        return folding.accumulated(self, self._of_two("accumulate"), a, axis, dtype)
-
-    def reduceat(
-        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Any:
-        """Folds of slices along `axis`: from each index to the next, the last to the end."""
-        name = self._of_two("reduceat")
-        return folding.reduced_at(self, name, a, indices, axis, dtype)
-
-    def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
-        """`a` with this function applied at `indices`; write inplace=False."""
-        if inplace:
-            raise NotImplementedError(
-                f"{self.name}.at: arrays never change; write inplace=False"
-            )
-        return folding.applied_at(self, f"{self.name}.at", a, indices, b)
-
-    def outer(self, a: Any, b: Any, /) -> Any:
-        """The function of every element of `a` with every element of `b`."""
-        self._of_two("outer")
-        x, y = value(a, self.name), value(b, self.name)
-        wide = lax.reshape(x, (*x.shape, *[1] * y.ndim))
-        return self(wide, y)
+        return name
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.name}'>"
-
-
-def _size(shape: Sequence[int]) -> int:
-    return math.prod(shape)
 
 
 def frompyfunc(
@@ -246,18 +190,10 @@ def fromfunction(
     extents = shape_argument(shape, "jnp.fromfunction")
     found = dtype_argument(dtype, "jnp.fromfunction")
     places = [lax.iota(found, extent) for extent in extents]
-    treedef: Any = None
 
-    def along(axis: int, scalars: tuple[Any, ...]) -> list[Any]:
-        nonlocal treedef
+    def along(axis: int, scalars: tuple[Any, ...]) -> Any:
         if axis == len(extents):
-            outs, treedef = tree.flatten(function(*scalars, **kwargs))
-            return outs
-        lanes = Axis(extents[axis], None)
-        outs, mapped = vmap_flat(
-            lambda x: along(axis + 1, (*scalars, x)), lanes, [places[axis]], [0]
-        )
-        return [move_mapped(lanes, o, at, 0) for o, at in zip(outs, mapped)]
+            return function(*scalars, **kwargs)
+        return mapped(lambda x: along(axis + 1, (*scalars, x)), places[axis])
 
-    results = along(0, ())
-    return treedef.unflatten(results)
+    return along(0, ())

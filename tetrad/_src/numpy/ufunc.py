@@ -17,8 +17,9 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.op import Op
 from tetrad._src.core.stage import where
-from tetrad._src.numpy import folding, lax
-from tetrad._src.numpy.convert import array_like, operand, operands, value
+from tetrad._src.numpy import lax
+from tetrad._src.numpy.convert import array_like, operand, operands
+from tetrad._src.numpy.folding import Folds
 from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import (
     call,
@@ -208,7 +209,7 @@ class Unary(Function):
         return self.compute(x) if self.narrow else rounded_once(self.compute, x)
 
 
-class Binary(Function):
+class Binary(Function, Folds):
     """A function of two arguments, element by element, which broadcast."""
 
     nin = 2
@@ -301,94 +302,6 @@ class Binary(Function):
             table[aval, int] = self.op, _in_range(aval.dtype, self.name)
         elif dtypes.kind(aval.dtype) == "f":
             table[aval, type(given)] = self.op, aval.dtype.type
-
-    # What NumPy's universal functions can do beside being called. `folds` is filled
-    # where reductions are: (reduction over axes, running totals, name of the update).
-
-    folds: tuple[Any, Any, str] | None = None
-
-    def _fold(self, which: int) -> Any:
-        """The fold that is an operation, or None."""
-        return None if self.folds is None else self.folds[which]
-
-    def reduce(
-        self,
-        a: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
-        """The elements along `axis` (None: all) folded by this function."""
-        if out is not None:
-            raise _no_out(f"{self.name}.reduce")
-        fold = self._fold(0)
-        if fold is None:
-            return folding.reduced(
-                self, f"{self.name}.reduce", a, axis, dtype, keepdims, initial, where,
-                self.identity,
-            )  # fmt: skip
-        options: dict[str, Any] = {"keepdims": keepdims}
-        for key, given in (("dtype", dtype), ("initial", initial), ("where", where)):
-            if given is not None:
-                options[key] = given
-        return fold(a, axis, **options)
-
-    def accumulate(
-        self, a: Any, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Any:
-        """The running folds of the elements along `axis`."""
-        if out is not None:
-            raise _no_out(f"{self.name}.accumulate")
-        fold = self._fold(1)
-        if fold is None:
-            name = f"{self.name}.accumulate"
-            return folding.accumulated(self, name, a, axis, dtype)
-        return fold(a, axis, dtype, out)
-
-    def reduceat(
-        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
-    ) -> Any:
-        """Folds of slices along `axis`: from each index to the next, the last to the end."""
-        name = f"{self.name}.reduceat"
-        if out is not None:
-            raise _no_out(name)
-        return folding.reduced_at(self, name, a, indices, axis, dtype)
-
-    def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
-        """`a` with this function applied at `indices`; write inplace=False."""
-        if inplace:
-            raise NotImplementedError(
-                f"{self.name}.at: arrays never change; write x = {self.name}.at(x,"
-                " indices, values, inplace=False)"
-            )
-        if self.folds is None or not self.folds[2]:
-            return folding.applied_at(self, f"{self.name}.at", a, indices, b)
-        return getattr(value(a, f"{self.name}.at").at[indices], self.folds[2])(b)  # type: ignore[attr-defined]
-
-    def outer(self, a: Any, b: Any, /) -> Any:
-        """The function of every element of `a` with every element of `b`.
-
-        The result has the shape of `a` followed by that of `b`.
-        """
-        a, b = operands(f"{self.name}.outer", (a, b))
-        rank = aval_of(b).ndim
-        if isinstance(a, Value) and rank:
-            a = expand_last(a, rank)
-        return self(a, b)
-
-
-def _no_out(name: str) -> NotImplementedError:
-    return NotImplementedError(
-        f"{name}: arrays never change, so there is no out argument; write out = {name}(...)"
-    )
-
-
-def expand_last(x: Value, count: int) -> Any:
-    """`x` with `count` axes of extent 1 at the end."""
-    return lax.broadcast_in_dim(x, (*x.shape, *[1] * count), tuple(range(x.ndim)))
 
 
 def _in_range(dtype: Any, name: str) -> Callable[[int], int]:
