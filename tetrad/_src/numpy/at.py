@@ -76,6 +76,33 @@ class At:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
+def _add(x: Any, y: Any) -> Any:
+    return lax.bitwise_or(x, y) if aval_of(x).kind == "b" else lax.add(x, y)
+
+
+def _mul(x: Any, y: Any) -> Any:
+    return lax.bitwise_and(x, y) if aval_of(x).kind == "b" else lax.mul(x, y)
+
+
+def _updater(
+    method: str, combine: Combine | None, scatter: Any, doc: str
+) -> Callable[..., Any]:
+    """A method of `AtIndex` that is one operation."""
+
+    def update(self: AtIndex, values: Any, **options: Any) -> Any:
+        x = self._take(sys.getrefcount(self))
+        try:
+            return _update(x, self.idx, values, method, combine, scatter, options)
+        except Exception:
+            del self, x, values  # which the frame that raised leads to
+            raise
+
+    update.__name__ = method
+    update.__qualname__ = f"AtIndex.{method}"
+    update.__doc__ = doc
+    return update
+
+
 class AtIndex:
     """`x.at[idx]`: the elements of `x` at `idx`, to be read or updated.
 
@@ -134,65 +161,39 @@ class AtIndex:
             index.look(x.shape, "read")
         return read(x, index, found, fill_value, not active())
 
-    def set(self, values: Any, **options: Any) -> Any:
-        """The array with the elements replaced by `values`, which broadcast."""
-        x = self._take(sys.getrefcount(self))
-        try:
-            return _update(x, self.idx, values, "set", None, lax.Scatter, options)
-        except Exception:
-            del self, x, values  # which the frame that raised leads to
-            raise
-
-    def add(self, values: Any, **options: Any) -> Any:
-        """The array with `values` added to the elements."""
-        x = self._take(sys.getrefcount(self))
-        try:
-            return _update(x, self.idx, values, "add", _add, lax.ScatterAdd, options)
-        except Exception:
-            del self, x, values  # which the frame that raised leads to
-            raise
-
-    def subtract(self, values: Any, **options: Any) -> Any:
-        """The array with `values` subtracted from the elements."""
-        x = self._take(sys.getrefcount(self))
-        try:
-            return _update(
-                x, self.idx, values, "subtract", lax.sub, lax.ScatterSub, options
-            )
-        except Exception:
-            del self, x, values  # which the frame that raised leads to
-            raise
-
-    def multiply(self, values: Any, **options: Any) -> Any:
-        """The array with the elements multiplied by `values`."""
-        x = self._take(sys.getrefcount(self))
-        try:
-            return _update(
-                x, self.idx, values, "multiply", _mul, lax.ScatterMul, options
-            )
-        except Exception:
-            del self, x, values  # which the frame that raised leads to
-            raise
-
-    mul = multiply
-
-    def min(self, values: Any, **options: Any) -> Any:
-        """The array with min(element, value) in place of the elements."""
-        x = self._take(sys.getrefcount(self))
-        try:
-            return _update(x, self.idx, values, "min", lax.min, lax.ScatterMin, options)
-        except Exception:
-            del self, x, values  # which the frame that raised leads to
-            raise
-
-    def max(self, values: Any, **options: Any) -> Any:
-        """The array with max(element, value) in place of the elements."""
-        x = self._take(sys.getrefcount(self))
-        try:
-            return _update(x, self.idx, values, "max", lax.max, lax.ScatterMax, options)
-        except Exception:
-            del self, x, values  # which the frame that raised leads to
-            raise
+    set = _updater(
+        "set",
+        None,
+        lax.Scatter,
+        "The array with the elements replaced by `values`, which broadcast.",
+    )
+    add = _updater(
+        "add", _add, lax.ScatterAdd, "The array with `values` added to the elements."
+    )
+    subtract = _updater(
+        "subtract",
+        lax.sub,
+        lax.ScatterSub,
+        "The array with `values` subtracted from the elements.",
+    )
+    multiply = mul = _updater(
+        "multiply",
+        _mul,
+        lax.ScatterMul,
+        "The array with the elements multiplied by `values`.",
+    )
+    min = _updater(
+        "min",
+        lax.min,
+        lax.ScatterMin,
+        "The array with min(element, value) in place of the elements.",
+    )
+    max = _updater(
+        "max",
+        lax.max,
+        lax.ScatterMax,
+        "The array with max(element, value) in place of the elements.",
+    )
 
     @frames.hide_frames
     def divide(self, values: Any, **options: Any) -> Any:
@@ -251,14 +252,6 @@ def _negative_wraps(index: Index, wrap: bool) -> None:
     if not wrap:
         for entry in index.arrays():
             entry.counted = True
-
-
-def _add(x: Any, y: Any) -> Any:
-    return lax.bitwise_or(x, y) if aval_of(x).kind == "b" else lax.add(x, y)
-
-
-def _mul(x: Any, y: Any) -> Any:
-    return lax.bitwise_and(x, y) if aval_of(x).kind == "b" else lax.mul(x, y)
 
 
 # ------------------------------------------------------------------- divide and power
