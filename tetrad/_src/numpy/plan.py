@@ -181,79 +181,86 @@ def planned(
     with the same arguments before a plan of several arrays runs.
     """
 
-    def decorate(function: F) -> F:
-        planner = Planner(function.__name__)
-        plans = planner.plans
-        if arrays == 1:
+    if arrays == 1:
+        return _planned_by_one
+    return functools.partial(_planned_by_several, arrays=arrays, before=before)
 
-            @functools.wraps(function)
-            def one(*args: Any, **kwargs: Any) -> Any:
-                try:
-                    if not args or not isinstance(args[0], Value):
-                        return function(*args, **kwargs)
-                    x = args[0]
-                    key: Any = x.aval
-                    if len(args) > 1 or kwargs:
-                        key = _key(key, args[1:], kwargs)
-                    try:
-                        plan = plans[config.mode].get(key)
-                    except TypeError:
-                        return function(*args, **kwargs)
-                    if type(plan) is Plan:
-                        return plan.run((x,))
-                    if plan is NEVER:
-                        return function(*args, **kwargs)
-                    return planner.run(
-                        key, lambda x: function(x, *args[1:], **kwargs), (x,)
-                    )
-                except Exception as error:
-                    told = misfit_of(function, args, kwargs, error)
-                    if told is not None:
-                        raise told from None
-                    trim_traceback(error)
-                    del args, kwargs  # which the frame that raised leads to
-                    x = None
-                    raise
 
-            return cast(F, trims_itself(one))
+def _planned_by_one(function: F) -> F:
+    planner = Planner(function.__name__)
+    plans = planner.plans
 
-        @functools.wraps(function)
-        def several(*args: Any, **kwargs: Any) -> Any:
+    @functools.wraps(function)
+    def one(*args: Any, **kwargs: Any) -> Any:
+        try:
+            if not args or not isinstance(args[0], Value):
+                return function(*args, **kwargs)
+            x = args[0]
+            key: Any = x.aval
+            if len(args) > 1 or kwargs:
+                key = _key(key, args[1:], kwargs)
             try:
-                operands = args[:arrays]
-                if len(operands) < arrays or not all(
-                    isinstance(a, Value) for a in operands
-                ):
-                    return function(*args, **kwargs)
-                key = tuple([a.aval for a in operands])
-                if len(args) > arrays or kwargs:
-                    key = _key(key, args[arrays:], kwargs)
-                try:
-                    plan = plans[config.mode].get(key)
-                except TypeError:
-                    return function(*args, **kwargs)
-                if type(plan) is Plan:
-                    if before is not None:
-                        before(*args, **kwargs)
-                    return plan.run(operands)
-                if plan is NEVER:
-                    return function(*args, **kwargs)
-                rest = args[arrays:]
-                return planner.run(
-                    key, lambda *xs: function(*xs, *rest, **kwargs), operands
-                )
-            except Exception as error:
-                told = misfit_of(function, args, kwargs, error)
-                if told is not None:
-                    raise told from None
-                trim_traceback(error)
-                del args, kwargs  # which the frame that raised leads to
-                operands = rest = ()
-                raise
+                plan = plans[config.mode].get(key)
+            except TypeError:
+                return function(*args, **kwargs)
+            if type(plan) is Plan:
+                return plan.run((x,))
+            if plan is NEVER:
+                return function(*args, **kwargs)
+            return planner.run(key, lambda x: function(x, *args[1:], **kwargs), (x,))
+        except Exception as error:
+            told = misfit_of(function, args, kwargs, error)
+            if told is not None:
+                raise told from None
+            trim_traceback(error)
+            del args, kwargs  # which the frame that raised leads to
+            x = None
+            raise
 
-        return cast(F, trims_itself(several))
+    return cast(F, trims_itself(one))
 
-    return decorate
+
+def _planned_by_several(
+    function: F, arrays: int, before: Callable[..., None] | None
+) -> F:
+    planner = Planner(function.__name__)
+    plans = planner.plans
+
+    @functools.wraps(function)
+    def several(*args: Any, **kwargs: Any) -> Any:
+        try:
+            operands = args[:arrays]
+            if len(operands) < arrays or not all(
+                isinstance(a, Value) for a in operands
+            ):
+                return function(*args, **kwargs)
+            key = tuple([a.aval for a in operands])
+            if len(args) > arrays or kwargs:
+                key = _key(key, args[arrays:], kwargs)
+            try:
+                plan = plans[config.mode].get(key)
+            except TypeError:
+                return function(*args, **kwargs)
+            if type(plan) is Plan:
+                if before is not None:
+                    before(*args, **kwargs)
+                return plan.run(operands)
+            if plan is NEVER:
+                return function(*args, **kwargs)
+            rest = args[arrays:]
+            return planner.run(
+                key, lambda *xs: function(*xs, *rest, **kwargs), operands
+            )
+        except Exception as error:
+            told = misfit_of(function, args, kwargs, error)
+            if told is not None:
+                raise told from None
+            trim_traceback(error)
+            del args, kwargs  # which the frame that raised leads to
+            operands = rest = ()
+            raise
+
+    return cast(F, trims_itself(several))
 
 
 def _key(aval: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -80,38 +80,22 @@ def _covariance(
         return lax.full((0, 0), x.dtype.type(0))
     if ddof is None:
         ddof = 0 if bias else 1
-    weights: Any = None
-    counted: Any = None
-    for w, label in ((fweights, "fweights"), (aweights, "aweights")):
-        if w is None:
-            continue
-        v = lax.convert_element_type(value(w, name, label), _real_dtype(x))
-        if v.shape != x.shape[1:]:
-            raise ValueError(
-                f"{name}: {label} must be a vector of {x.shape[1]} elements"
-            )
-        if label == "fweights":
-            counted = v
-        weights = v if weights is None else lax.mul(weights, v)
+    counts, shares = [
+        None if w is None else _weights_of(x, w, name, label)
+        for w, label in ((fweights, "fweights"), (aweights, "aweights"))
+    ]
+    weights = _times(counts, shares)
     center, total = average(x, axis=1, weights=weights, returned=True)
     total = total[0]
+    divisor: Any
     if weights is None:
         divisor = to(x.shape[1] - ddof, _real_dtype(x), False, name)
     elif ddof == 0:
         divisor = total
-    elif aweights is None:
+    elif shares is None:
         divisor = total - ddof
     else:
-        squares = summed(
-            weights
-            * (
-                weights
-                if counted is None
-                else lax.convert_element_type(value(aweights, name), weights.dtype)
-            ),
-            name=name,
-        )
-        divisor = total - ddof * squares / total
+        divisor = total - ddof * summed(weights * shares, name=name) / total
     offset = x - center[:, None]
     weighted = offset if weights is None else offset * weights[None, :]
     other = lax.conj(offset) if x.aval.kind == "c" else offset
@@ -121,6 +105,23 @@ def _covariance(
     result = product / divisor
     gone = [i for i, n in enumerate(result.shape) if n == 1]
     return lax.squeeze(result, gone)
+
+
+def _weights_of(x: Value, given: Any, name: str, argument: str) -> Any:
+    """The weights of observations, a vector in the dtype of the divisor."""
+    v = lax.convert_element_type(value(given, name, argument), _real_dtype(x))
+    if v.shape != x.shape[1:]:
+        raise ValueError(
+            f"{name}: {argument} must be a vector of {x.shape[1]} elements"
+        )
+    return v
+
+
+def _times(x: Any, y: Any) -> Any:
+    """The product of what is given of two vectors."""
+    if x is None or y is None:
+        return y if x is None else x
+    return lax.mul(x, y)
 
 
 def _real_dtype(x: Value) -> Any:
