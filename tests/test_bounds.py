@@ -350,6 +350,15 @@ def test_an_axis_without_elements_is_an_error_in_any_case():
         jnp.zeros((0, 3))[0]
 
 
+@pytest.mark.parametrize("setting", ["warn", "error"])
+def test_no_index_is_no_mistake_even_where_nothing_is(setting):
+    none = jax.block_until_ready(jnp.zeros(0, "int32"))
+    with warnings.catch_warnings(), jax.bounds(setting):
+        warnings.simplefilter("error")
+        assert jnp.zeros((0, 3))[none].shape == (0, 3)
+        assert jnp.zeros((0, 3)).at[none].set(1.0).shape == (0, 3)
+
+
 def test_checkify_has_its_own_checks():
     x = jnp.asarray(X)
     with jax.bounds("off"):

@@ -74,9 +74,8 @@ def look(given: Iterable[tuple[Any, Limit]], shape: Shape, name: str) -> None:
             if setting == "error":
                 later.append((index, bound))
             continue
-        low, high = found
-        if low < bound.low or high > bound.high:
-            value = high if low >= bound.low else low
+        value = _outside(found, bound)
+        if value is not None:
             report(value, bound, shape, name, where())
     if later:
         InBounds(tuple([bound for _, bound in later]), shape, name)(
@@ -91,10 +90,9 @@ def inside(index: Value, extent: int) -> bool:
 
 
 def _extremes(index: Any) -> tuple[int, int] | None:
-    """The smallest and the largest element, if they are known; 0 of no elements."""
+    """The smallest and the largest element, if they are known."""
     if not isinstance(index, Value):
-        host = np.asarray(index)
-        return (int(host.min()), int(host.max())) if host.size else (0, 0)
+        return _ends(np.asarray(index))
     found: tuple[int, int] | None = getattr(index, "extremes", None)
     if found is not None or isinstance(index, Tracer):
         return found
@@ -104,9 +102,22 @@ def _extremes(index: Any) -> tuple[int, int] | None:
     return None if host is None else remember(index, host)
 
 
+def _ends(host: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The smallest and the largest element; of none, what lies in every range."""
+    return (int(host.min()), int(host.max())) if host.size else (0, -1)
+
+
+def _outside(found: tuple[int, int], bound: Limit) -> int | None:
+    """Which of two extremes is out of range; the lower one if both are."""
+    low, high = found
+    if low < bound.low:
+        return low
+    return high if high > bound.high else None
+
+
 def remember(index: Any, host: np.ndarray[Any, Any]) -> tuple[int, int]:
     """Notes the extremes of an index array, of which `host` has the elements."""
-    found = (int(host.min()), int(host.max())) if host.size else (0, 0)
+    found = _ends(host)
     if not isinstance(index, Tracer):
         index.extremes = found
     return found
@@ -172,12 +183,8 @@ class InBounds(Call):
             return []
         place = STATE.where or frames.user_frame()
         for x, bound in zip(args, self.limits):
-            host = np.asarray(x)
-            if not host.size:
-                continue
-            low, high = int(host.min()), int(host.max())
-            if low < bound.low or high > bound.high:
-                value = high if low >= bound.low else low
+            value = _outside(_ends(np.asarray(x)), bound)
+            if value is not None:
                 text = problem(bound, self.shape, self.call, place)
                 raise OutOfBoundsError(located(text, value, place))
         return []
