@@ -37,6 +37,21 @@ def test_ragged_dot(sizes):
     np.testing.assert_allclose(slope[0], np.tile(first[:, None], 5), atol=1e-5)
 
 
+def test_ragged_dot_with_a_part_of_the_groups():
+    rng = np.random.default_rng(0)
+    lhs = rng.normal(size=(6, 4)).astype("float32")
+    rhs = rng.normal(size=(3, 4, 5)).astype("float32")
+    sizes = np.array([2, 3, 1], "int32")
+    part = lax.ragged_dot(lhs, rhs[1:], sizes, group_offset=np.array([1]))
+    np.testing.assert_allclose(part[2:], by_group(lhs, rhs, sizes)[2:], rtol=1e-5)
+    np.testing.assert_array_equal(part[:2], 0)
+    with pytest.raises(TypeError, match="size to be 3, got 2"):
+        lax.ragged_dot(lhs, rhs[1:], sizes)
+    sums = lax.RaggedDotDimensionNumbers((([0], [0]), ([], [])), [0], [])
+    with pytest.raises(TypeError, match="group_offset is for an axis"):
+        lax.ragged_dot_general(lhs, lhs, sizes, sums, group_offset=np.array([1]))
+
+
 def test_ragged_dot_general():
     rng = np.random.default_rng(1)
     lhs = rng.normal(size=(2, 3, 5)).astype("float32")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import aval_of
-from tetrad._src.core.mesh import is_whole
+from tetrad._src.numpy.elementwise import no_sharding
 from tetrad._src.ops.axes import check_shape
 from tetrad._src.ops.bitcast import bitcast_convert_type
 from tetrad._src.ops.ciphers import Threefry2x32, philox4x32
@@ -70,10 +70,7 @@ def rng_bit_generator(
     >>> key.tolist(), bits.tolist()
     ([1, 2, 4, 4], [512747620, 1298009047])
     """
-    if not is_whole(out_sharding):
-        raise NotImplementedError(
-            f"lax.{NAME}: out_sharding is not available over several devices"
-        )
+    no_sharding(f"lax.{NAME}", out_sharding)
     key = check_operand(key, NAME)
     aval = aval_of(key)
     if (aval.shape, aval.dtype.name) not in (((4,), "uint32"), ((2,), "uint64")):

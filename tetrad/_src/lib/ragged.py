@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tetrad._src.core.bind import aval_of
-from tetrad._src.core.mesh import is_whole
 from tetrad._src.core.sharding import PartitionSpec
+from tetrad._src.numpy.elementwise import no_sharding
 from tetrad._src.ops.axes import ints
 from tetrad._src.ops.compare import ge, lt, select
 from tetrad._src.ops.contract import dot_general
@@ -82,7 +82,8 @@ def ragged_dot(
 
     Args:
       precision, preferred_element_type: as for `lax.dot_general`.
-      group_offset: an array with the number of the first group that `rhs` has.
+      group_offset: an array with the number of the first group that `rhs` has; it may have
+        fewer than there are sizes then.
       out_sharding: how the result is laid out, over one device.
 
     >>> import tetrad.numpy as jnp
@@ -125,7 +126,8 @@ def ragged_dot_general(
         not summed, the other such axes before it) in front.
       ragged_dot_dimension_numbers: which axes are what.
       precision, preferred_element_type: as for `lax.dot_general`.
-      group_offset: an array with the number of the first group that `rhs` has.
+      group_offset: an array with the number of the first group that `rhs` has; it may have
+        fewer than there are sizes then.
       out_sharding: how the result is laid out, over one device.
 
     Raises TypeError if shapes do not fit.
@@ -137,10 +139,8 @@ def ragged_dot_general(
     >>> lax.ragged_dot_general(x, x, jnp.array([1, 2]), sums).tolist()
     [1.0, 13.0]
     """
-    if not isinstance(out_sharding, PartitionSpec) and not is_whole(out_sharding):
-        raise NotImplementedError(
-            f"lax.{NAME}: out_sharding is not available over several devices"
-        )
+    if not isinstance(out_sharding, PartitionSpec):
+        no_sharding(f"lax.{NAME}", out_sharding)
     if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
         raise TypeError(
             f"lax.{NAME}: dimension numbers must be a lax.RaggedDotDimensionNumbers, got"
@@ -150,13 +150,15 @@ def ragged_dot_general(
     group_sizes = check_operand(group_sizes, NAME, 2)
     numbers = ragged_dot_dimension_numbers
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
-    ragged = _checked(lhs, rhs, group_sizes, numbers)
+    ragged = _checked(lhs, rhs, group_sizes, numbers, group_offset is not None)
     options = (precision, preferred_element_type)
     if ragged in lb:
         return dot_general(lhs, rhs, numbers.dot_dimension_numbers, *options)
-    groups = aval_of(rhs).shape[numbers.rhs_group_dimensions[0]] if (
-        numbers.rhs_group_dimensions
-    ) else aval_of(group_sizes).shape[-1]  # fmt: skip
+    if ragged in lc:
+        groups = aval_of(group_sizes).shape[-1]
+    else:
+        (group,) = numbers.rhs_group_dimensions
+        groups = aval_of(rhs).shape[group]
     prefix = _prefix(lhs, numbers, ragged)
     inside = _inside(lhs, group_sizes, prefix, ragged, group_offset, groups)
     spread = broadcast_in_dim(
@@ -170,7 +172,6 @@ def ragged_dot_general(
         )
         out = dot_general(spread, rhs, moved, *options)
         return moveaxis(out, len(lb), 0)
-    (group,) = numbers.rhs_group_dimensions
     contracted = ([0, *[axis + 1 for axis in lc]], [group, *rc])
     batch = ([axis + 1 for axis in lb], list(rb))
     return dot_general(spread, rhs, (contracted, batch), *options)
@@ -187,8 +188,17 @@ def _prefix(lhs: Any, numbers: RaggedDotDimensionNumbers, ragged: int) -> list[i
     return [*lb, *free[: free.index(ragged)]]
 
 
-def _checked(lhs: Any, rhs: Any, sizes: Any, numbers: RaggedDotDimensionNumbers) -> int:
-    """The axis of groups; TypeError if something does not fit."""
+def _checked(
+    lhs: Any,
+    rhs: Any,
+    sizes: Any,
+    numbers: RaggedDotDimensionNumbers,
+    partial: bool,
+) -> int:
+    """The axis of groups; TypeError if something does not fit.
+
+    `partial`: `rhs` may have some of the groups alone.
+    """
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
     if len(numbers.lhs_ragged_dimensions) != 1:
         raise TypeError(
@@ -228,10 +238,17 @@ def _checked(lhs: Any, rhs: Any, sizes: Any, numbers: RaggedDotDimensionNumbers)
             f"{NAME} requires exactly one rhs group dimension when lhs ragged dimension is"
             f" noncontracting, got {groups}"
         )
-    if free and aval_of(rhs).shape[groups[0]] != given[-1]:
+    if not free and partial:
         raise TypeError(
-            f"{NAME}: expected rhs group dimension size to be {given[-1]}, got"
-            f" {aval_of(rhs).shape[groups[0]]}"
+            f"{NAME}: group_offset is for an axis of lhs that is not summed, and no batch"
+            " axis; leave it out"
+        )
+    count = aval_of(rhs).shape[groups[0]] if free else given[-1]
+    if count > given[-1] or count < given[-1] and not partial:
+        limit = "at most " if partial else ""
+        raise TypeError(
+            f"{NAME}: expected rhs group dimension size to be {limit}{given[-1]}, got"
+            f" {count}"
         )
     return ragged
 
