@@ -77,6 +77,10 @@ def test_derivatives_of_special_functions(name, args, by):
     np.testing.assert_allclose(slope, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_the_slope_of_an_even_function_is_zero_at_zero():
+    assert float(jax.grad(special.i0)(0.0)) == 0
+
+
 def test_derivatives_where_a_branch_is_infinite():
     for f in (special.xlogy, special.xlog1py):
         slopes = jax.grad(f, (0, 1))(0.0, 2.0)
