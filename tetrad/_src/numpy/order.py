@@ -513,7 +513,8 @@ def _never_overwritten(name: str, overwrite_input: bool) -> None:
         )
 
 
-def _known(x: Value, name: str) -> np.ndarray:
+def known(x: Value, name: str) -> np.ndarray:
+    """The elements on the host; an error of a traced array."""
     if isinstance(x, Tracer):
         raise errors.ConcretizationTypeError(
             f"{name}: the shape of the result depends on the values of a traced"
@@ -526,7 +527,7 @@ def _known(x: Value, name: str) -> np.ndarray:
 def _unique_on_host(
     x: Value, axis: int | None, equal_nan: bool, size: Any, fill: Any, name: str
 ) -> Unique:
-    host = _known(x, name)
+    host = known(x, name)
     wide = host.astype(np.float32) if host.dtype.kind == "V" else host
     values, index, inverse, counts = np.unique(
         wide, True, True, True, axis, equal_nan=equal_nan

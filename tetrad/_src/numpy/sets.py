@@ -18,14 +18,14 @@ from tetrad._src.numpy.choice import compress
 from tetrad._src.numpy.convert import value
 from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import number
-from tetrad._src.numpy.order import _known, argsort, sort, unique
+from tetrad._src.numpy.order import argsort, known, sort, unique
 from tetrad._src.numpy.promote import promote_dtypes
 from tetrad._src.numpy.search import isin
 
 
 def _on_host(name: str, *arrays: Any) -> list[np.ndarray]:
     xs = [value(v, name) for v in promote_dtypes(name, *arrays)]
-    return [_known(x, name).reshape(-1) for x in xs]
+    return [known(x, name).reshape(-1) for x in xs]
 
 
 def _flat(name: str, *arrays: Any) -> list[Any]:
@@ -42,15 +42,22 @@ def _first_of_runs(x: Any) -> Any:
 
 
 def _chosen(mask: Any, x: Any, size: Any, fill: Any, name: str) -> Any:
-    """The elements of `x` where `mask` is true: `size` of them, then `fill`."""
+    """The elements of `x` where `mask` is true: `size` of them, then `fill`.
+
+    That is the first one if None.
+    """
     count = static_int(size, name, "size")
     values: Any = compress(mask, x, size=count, fill_value=number(x, 0))
-    if fill is None or not count:
+    if not count:
         return values
+    filler = values[0] if fill is None else lax.convert_element_type(fill, values.dtype)
+    return lax.select(_filled(mask, count), values, lax.full(values.shape, filler))
+
+
+def _filled(mask: Any, count: int) -> Any:
+    """Whether each of `count` places is one of a true element."""
     found: Any = reduce.sum(mask)
-    filler = lax.convert_element_type(fill, values.dtype)
-    inside = lax.lt(lax.iota(found.dtype, count), found)
-    return lax.select(inside, values, lax.full(values.shape, filler))
+    return lax.lt(lax.iota(found.dtype, count), found)
 
 
 def union1d(
@@ -106,12 +113,7 @@ def _sized_intersection(
     order: Any = argsort(x)
     ordered = x[order]
     mask = lax.bitwise_and(_first_of_runs(ordered), isin(ordered, y))
-    values = _chosen(mask, ordered, size, None, name)
-    found: Any = reduce.sum(mask)
-    inside = lax.lt(lax.iota(found.dtype, values.size), found)
-    if values.size:
-        filler = values[0] if fill is None else lax.convert_element_type(fill, x.dtype)
-        values = lax.select(inside, values, lax.full(values.shape, filler))
+    values = _chosen(mask, ordered, size, fill, name)
     if not indices:
         return values
     first = _chosen(mask, order, size, x.size, name)
@@ -119,11 +121,8 @@ def _sized_intersection(
         return values, first, lax.full(values.shape, number(first, 0))
     second = reduce.argmax(lax.eq(y[None, :], values[:, None]), 1)
     second = lax.convert_element_type(second, first.dtype)
-    return (
-        values,
-        first,
-        lax.select(inside, second, lax.full(second.shape, number(second, y.size))),
-    )
+    none = lax.full(second.shape, number(second, y.size))
+    return values, first, lax.select(_filled(mask, values.size), second, none)
 
 
 def setdiff1d(
@@ -153,7 +152,7 @@ def setdiff1d(
     kept: Any = isin(v, w, invert=True)
     if not assume_unique:
         kept = lax.bitwise_and(_first_of_runs(v), kept)
-    found: Value = _chosen(kept, v, size, fill_value, name)
+    found: Value = _chosen(kept, v, size, 0 if fill_value is None else fill_value, name)
     return found
 
 
@@ -180,12 +179,5 @@ def setxor1d(
     x, y = _flat(name, ar1, ar2)
     both = sort(lax.concatenate([x, y], 0))
     mask = lax.bitwise_and(_first_of_runs(both), lax.ne(isin(both, x), isin(both, y)))
-    values: Any = _chosen(mask, both, size, None, name)
-    found: Any = reduce.sum(mask)
-    inside = lax.lt(lax.iota(found.dtype, values.size), found)
-    if not values.size:
-        return values  # type: ignore[no-any-return]
-    filler = values[0]
-    if fill_value is not None:
-        filler = lax.convert_element_type(fill_value, values.dtype)
-    return lax.select(inside, values, lax.full(values.shape, filler))  # type: ignore[no-any-return]
+    found: Value = _chosen(mask, both, size, fill_value, name)
+    return found
