@@ -81,6 +81,8 @@ def test_functions_of_python():
     assert add.reduce(jnp.zeros(0)) == 0
     with pytest.raises(TypeError, match="takes 2 arguments"):
         add(1)
+    with pytest.raises(NotImplementedError, match="there is no out argument"):
+        add.reduce(x, out=jnp.zeros(3))
     with pytest.raises(ValueError, match="two arguments"):
         both.reduce(x)
 

@@ -95,10 +95,16 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[Shape, Shape, Sha
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
-def _shape_of(function: Any, *shapes: Sequence[int]) -> Shape:
-    """The shape of what a function of float32 arrays gives."""
-    avals = [Aval(tuple(shape), "float32") for shape in shapes]
-    jaxpr, _ = stage(lambda *xs: [function(*xs)], avals, "shape")
+def _shape_of(
+    function: Any,
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    *args: Any,
+    **kwargs: Any,
+) -> Shape:
+    """The shape of what a function gives for two float32 arrays and other arguments."""
+    avals = [Aval(tuple(shape), "float32") for shape in (lhs_shape, rhs_shape)]
+    jaxpr, _ = stage(lambda *xs: [function(*xs, *args, **kwargs)], avals, "shape")
     shape: Shape = jaxpr.out_avals[0].shape
     return shape
 
@@ -116,13 +122,14 @@ def conv_shape_tuple(
     >>> lax.conv_shape_tuple((1, 3, 5, 5), (4, 3, 3, 3), (1, 1), [(1, 1), (1, 1)])
     (1, 4, 5, 5)
     """
-
-    def convolved(lhs: Any, rhs: Any) -> Any:
-        return conv_general_dilated(
-            lhs, rhs, strides, pads, batch_group_count=batch_group_count
-        )
-
-    return _shape_of(convolved, lhs_shape, rhs_shape)
+    return _shape_of(
+        conv_general_dilated,
+        lhs_shape,
+        rhs_shape,
+        strides,
+        pads,
+        batch_group_count=batch_group_count,
+    )
 
 
 def conv_general_shape_tuple(
@@ -139,13 +146,14 @@ def conv_general_shape_tuple(
     >>> lax.conv_general_shape_tuple((1, 5, 5, 3), (3, 3, 3, 4), (1, 1), "SAME", layout)
     (1, 5, 5, 4)
     """
-
-    def convolved(lhs: Any, rhs: Any) -> Any:
-        return conv_general_dilated(
-            lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers
-        )
-
-    return _shape_of(convolved, lhs_shape, rhs_shape)
+    return _shape_of(
+        conv_general_dilated,
+        lhs_shape,
+        rhs_shape,
+        window_strides,
+        padding,
+        dimension_numbers=dimension_numbers,
+    )
 
 
 def conv_transpose_shape_tuple(
@@ -162,10 +170,11 @@ def conv_transpose_shape_tuple(
     >>> lax.conv_transpose_shape_tuple((1, 5, 5, 3), (3, 3, 3, 4), (2, 2), "SAME", layout)
     (1, 10, 10, 4)
     """
-
-    def convolved(lhs: Any, rhs: Any) -> Any:
-        return conv_transpose(
-            lhs, rhs, window_strides, padding, dimension_numbers=dimension_numbers
-        )
-
-    return _shape_of(convolved, lhs_shape, rhs_shape)
+    return _shape_of(
+        conv_transpose,
+        lhs_shape,
+        rhs_shape,
+        window_strides,
+        padding,
+        dimension_numbers=dimension_numbers,
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import aval_of
+from tetrad._src.numpy import convert
 from tetrad._src.ops.axes import check_axis
 from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.elementwise import (
@@ -22,7 +23,7 @@ from tetrad._src.ops.families import check_operand
 from tetrad._src.ops.functions import operands
 from tetrad._src.ops.identity import copy
 from tetrad._src.ops.sort import top_k
-from tetrad._src.ops.views import broadcast_in_dim, full, moveaxis
+from tetrad._src.ops.views import broadcast_in_dim, moveaxis
 
 
 def approx_max_k(
@@ -115,10 +116,8 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
     [[1, 2], [1, 2]]
     """
     arr = check_operand(arr, "broadcast_like")
-    own, shape = (
-        aval_of(arr).shape,
-        aval_of(check_operand(like_arr, "broadcast_like")).shape,
-    )
+    like_arr = check_operand(like_arr, "broadcast_like", 1)
+    own, shape = aval_of(arr).shape, aval_of(like_arr).shape
     first = len(shape) - len(own)
     fits = first >= 0 and all(
         [a in (1, b) for a, b in zip(own, shape[max(first, 0) :])]
@@ -141,15 +140,14 @@ def mulhi(x: Any, y: Any, /) -> Any:
     if aval.kind not in "iu":
         raise TypeError(f"lax.mulhi takes integers, got {aval.long_name()}")
     bits = aval.dtype.itemsize * 8
+    shift = shift_right_arithmetic if aval.kind == "i" else shift_right_logical
     if bits < 32:
         wide = np.dtype(np.int32 if aval.kind == "i" else np.uint32)
         product = mul(convert_element_type(x, wide), convert_element_type(y, wide))
-        shift = shift_right_arithmetic if aval.kind == "i" else shift_right_logical
         return convert_element_type(shift(product, wide.type(bits)), aval.dtype)
     # Four products of halves; the upper halves of signed numbers carry the sign.
     dtype, half = aval.dtype.type, bits // 2
     low = dtype((1 << half) - 1)
-    shift = shift_right_arithmetic if aval.kind == "i" else shift_right_logical
     x0, y0 = bitwise_and(x, low), bitwise_and(y, low)
     x1, y1 = shift(x, dtype(half)), shift(y, dtype(half))
     first = shift_right_logical(mul(x0, y0), dtype(half))
@@ -176,4 +174,4 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     >>> lax.shape_as_value((2, 3))
     Array([2, 3], dtype=int32)
     """
-    return full((len(shape),), 0, np.int32) + np.array(tuple(shape), np.int32)
+    return convert.device_array(np.array(tuple(shape), np.int32), False)

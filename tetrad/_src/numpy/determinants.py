@@ -29,6 +29,7 @@ from tetrad._src.numpy.decompositions import adjoint
 from tetrad._src.numpy.einsum import einsum
 from tetrad._src.ops.spectral import Svd
 from tetrad._src.transforms.jvp import instantiate, jvp_flat
+from tetrad._src.transforms.vmap import spread
 from tetrad._src.util import dtypes
 
 
@@ -125,11 +126,7 @@ class AdjugateSlope(Op):
         return None, turned
 
     def batch(self, axis: Axis, mapped: Sequence[bool], x: Any, y: Any) -> Any:
-        xs = [
-            v if m else shape.broadcast_to(v, (axis.size, *v.shape))
-            for v, m in zip((x, y), mapped)
-        ]
-        return self(*xs)
+        return self(*[v if m else spread(axis, v) for v, m in zip((x, y), mapped)])
 
     def expand(self, x: Any, y: Any) -> Any:
         u, v, turn, s = _bases(x)

@@ -205,10 +205,7 @@ def poly(seq_of_zeros: Any) -> Value:
     given = value(seq_of_zeros, name, "seq_of_zeros")
     if given.ndim == 2 and given.shape[0] == given.shape[1]:
         matrix = value(promote_floats(name, given)[0], name)
-        wide = lax.convert_element_type(matrix, np.float32) if (
-            matrix.dtype.itemsize < 4
-        ) else matrix  # fmt: skip
-        seq_of_zeros = eigvals(wide)
+        seq_of_zeros = eigvals(_at_least_single(matrix))
     (roots,) = _coefficients(name, seq_of_zeros)
     roots = value(promote_floats(name, roots)[0], name)
     c = lax.full((1,), roots.dtype.type(1))
@@ -250,9 +247,14 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Value:
     )
 
 
+def _at_least_single(x: Any) -> Any:
+    """Floats of 16 bits as float32: there are no eigenvalues of narrower ones."""
+    return lax.convert_element_type(x, np.float32) if x.dtype.itemsize < 4 else x
+
+
 def _roots_of_all(c: Any) -> Any:
     """The eigenvalues of the companion matrix."""
-    c = lax.convert_element_type(c, np.float32) if c.dtype.itemsize < 4 else c
+    c = _at_least_single(c)
     n = c.shape[0] - 1
     if n < 1:
         return lax.full((0,), np.complex64(0))

@@ -234,11 +234,11 @@ def _public(cls: type[ScatterOp], name: str) -> Callable[..., Any]:
             dtype = aval_of(operand).dtype
             if not np.ndim(updates) and not isinstance(updates, np.generic):
                 updates = dtype.type(updates)
+        numbers = _numbers(dimension_numbers, name)
         if mode is None and config.tetrad_bounds == "error":
-            numbers = _numbers(dimension_numbers, name)
             _look(name, operand, indices, updates, numbers)
         op = cls(
-            _numbers(dimension_numbers, name),
+            numbers,
             bool(indices_are_sorted),
             bool(unique_indices),
             GatherScatterMode.from_any(mode),

@@ -333,11 +333,8 @@ class Eig(Decomposition):
             outs = self(a)
             return list(outs), [None] * len(outs)
         outs = self(a)
-        w = outs[0]
-        sides: list[
-            tuple[Any, Any, Any]
-        ] = []  # values, vectors and tangent of a matrix
-        vectors = list(outs[1:])
+        w, *vectors = outs
+        sides: list[Any] = []  # (values, vectors, tangent) of a matrix
         if self.compute_left_eigenvectors:
             sides.append((mat.conjugate(w), vectors.pop(0), mat.adjoint(da)))
         if self.compute_right_eigenvectors:

@@ -124,9 +124,10 @@ def broadcast_in_dim(
         operand = check_operand(operand, "broadcast_in_dim")
     elif operand.aval.shape == shape and dims == tuple(range(len(shape))):
         return operand
-    order = sorted(range(len(dims)), key=dims.__getitem__)
-    if order != list(range(len(dims))) and len(dims) == aval_of(operand).ndim:
-        operand, dims = transpose(operand, order), tuple([dims[i] for i in order])
+    rising = tuple(sorted(dims))
+    if dims != rising and len(dims) == aval_of(operand).ndim:
+        order = sorted(range(len(dims)), key=dims.__getitem__)
+        operand, dims = transpose(operand, order), rising
     return BroadcastInDim(shape, dims)(operand)
 
 
