@@ -4,7 +4,9 @@ import contextlib
 import gc
 import importlib.util
 import os
+import zlib
 
+import numpy as np
 import pytest
 
 os.environ.setdefault("TETRAD_CHECK", "1")
@@ -18,6 +20,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker(
                 pytest.mark.skip(reason="JAX is not installed (extra: conformance)")
             )
+
+
+@pytest.fixture(autouse=True)
+def own_random_numbers(request):
+    """The numbers of a test depend on its name, not on which tests ran before it."""
+    for name in ("rng", "RNG"):
+        if isinstance(getattr(request.module, name, None), np.random.Generator):
+            seed = zlib.crc32(request.node.name.encode())
+            setattr(request.module, name, np.random.default_rng(seed))
 
 
 @pytest.fixture(autouse=True)

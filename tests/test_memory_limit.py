@@ -19,6 +19,7 @@ from tetrad.errors import JaxRuntimeError, OutOfMemoryError
 
 MB = 1_000_000
 HERE = os.path.basename(__file__)
+OF_THE_MODULE = None
 
 
 @pytest.fixture
@@ -368,6 +369,20 @@ def test_the_list_that_grows_is_named(device):
     assert f"`history` in train holds {done} arrays" in text
     assert len(text.splitlines()) <= 25
     assert "RESOURCE_EXHAUSTED" in text
+
+
+def test_variables_are_named_where_a_process_has_very_many_objects(
+    monkeypatch, device
+):
+    monkeypatch.setattr("tetrad._src.util.owners.PATIENCE", 0)
+    local = jnp.ones(MB).block_until_ready()
+    monkeypatch.setitem(globals(), "OF_THE_MODULE", local + 1)
+    jax.block_until_ready(OF_THE_MODULE)
+    limit(device, 0)
+    arrays = overflow(lambda: (local + 2).block_until_ready()).report.arrays
+    names = {name for array in arrays for name in array.names}
+    here = "test_variables_are_named_where_a_process_has_very_many_objects"
+    assert names >= {"`OF_THE_MODULE`", f"`local` in {here}"}
 
 
 def test_the_report_has_the_facts_as_data(device):

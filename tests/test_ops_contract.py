@@ -48,7 +48,7 @@ CASES = [
 def test_dot_general(left: Any, right: Any, numbers: Any, text: str) -> None:
     x, y = rng.standard_normal(left), rng.standard_normal(right)
     got = array_of(lax.dot_general(known(x), known(y), numbers))
-    np.testing.assert_allclose(got, np.einsum(text, x, y), rtol=1e-13)
+    np.testing.assert_allclose(got, np.einsum(text, x, y), rtol=1e-13, atol=1e-14)
     check(lambda x, y: lax.dot_general(x, y, numbers), x, y)
 
 

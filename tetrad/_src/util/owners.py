@@ -3,8 +3,9 @@
 In: objects, a handful. Out: for each, the names by which the user's program reaches it.
 Found backwards: who refers to the objects, who refers to these, and so on, each step one
 question to the garbage collector for all of them. The variables of running functions are
-read from their frames. Used only while a report is being written. Read `owners_of`, then
-`_Search.step`.
+read from their frames. Where a process has so many objects that the questions take too
+long, variables are looked through once more and the search ends. Used only while a report
+is being written. Read `owners_of`, then `_Search.step`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,11 @@ def owners_of(objects: Sequence[Any], skip: Sequence[Any] = ()) -> list[list[Own
     search = _Search(objects, skip)
     end = time.monotonic() + PATIENCE
     for _ in range(DEPTH + 1):
-        if not search.step() or time.monotonic() > end:
+        search.look_in_frames()
+        if time.monotonic() > end:
+            search.look_in_modules()
+            break
+        if not search.step():
             break
     return search.found
 
@@ -74,14 +79,25 @@ class _Search:
         self.level = [_Reached(x, [(i, "", None)]) for i, x in enumerate(objects)]
         self.seen |= {id(x) for x in objects}
 
+    def look_in_frames(self) -> None:
+        """Names the objects of this level that are variables of running functions."""
+        level = self._level()
+        for frame in self.frames:
+            self._in_frame(frame, level, "local")
+
+    def look_in_modules(self) -> None:
+        """Names those that are global variables, without asking who holds them."""
+        level = self._level()
+        for module in list(sys.modules.values()):
+            if isinstance(module, types.ModuleType):
+                self._in_dict(module.__dict__, level)
+
     def step(self) -> bool:
         """Names what holds the objects of this level; goes on to who holds those."""
-        level = {id(r.holder): r for r in self.level[:WIDEST]}
+        level = self._level()
         if not level:
             return False
         targets = [r.holder for r in level.values()]
-        for frame in self.frames:
-            self._in_frame(frame, level, "local")
         owners = gc.get_referrers(*targets)
         own = {id(owners), id(targets), id(level), id(self.level), id(self.__dict__)}
         own |= {id(r) for r in self.level} | {id(self)}
@@ -92,6 +108,9 @@ class _Search:
             self.seen.add(id(owner))
             self._in_owner(owner, level)
         return True
+
+    def _level(self) -> dict[int, _Reached]:
+        return {id(r.holder): r for r in self.level[:WIDEST]}
 
     def _add(self, reached: _Reached, name: str, kind: str, inside: str = "") -> None:
         for number, way, container in reached.ways:
