@@ -72,6 +72,15 @@ def no_collection():
     gc.enable()
 
 
+@pytest.fixture(scope="module")
+def few_objects():
+    """Collections see what the tests of the module make, not the thousands of others."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def ledger_balance():
     """Fails the test if it leaves arrays behind on the first CPU device."""

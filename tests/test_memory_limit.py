@@ -17,6 +17,8 @@ import tetrad.numpy as jnp
 from tetrad import lax
 from tetrad.errors import JaxRuntimeError, OutOfMemoryError
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 MB = 1_000_000
 HERE = os.path.basename(__file__)
 OF_THE_MODULE = None
@@ -371,9 +373,7 @@ def test_the_list_that_grows_is_named(device):
     assert "RESOURCE_EXHAUSTED" in text
 
 
-def test_variables_are_named_where_a_process_has_very_many_objects(
-    monkeypatch, device
-):
+def test_variables_are_named_where_a_process_has_very_many_objects(device, monkeypatch):
     monkeypatch.setattr("tetrad._src.util.owners.PATIENCE", 0)
     local = jnp.ones(MB).block_until_ready()
     monkeypatch.setitem(globals(), "OF_THE_MODULE", local + 1)
@@ -428,7 +428,8 @@ HELD = []
 
 
 def test_globals_closures_and_tracebacks_are_named(device):
-    HELD.append((jnp.ones(MB) * 2).block_until_ready())
+    global HELD
+    HELD = [(jnp.ones(MB) * 2).block_until_ready()]
 
     def remember():
         x = (jnp.ones(MB) * 3).block_until_ready()

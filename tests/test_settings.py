@@ -8,6 +8,8 @@ import pytest
 import tetrad as jax
 import tetrad.numpy as jnp
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 
 def test_ranks_that_differ_are_noticed():
     row, table, number = jnp.ones(2), jnp.ones((1, 2)), jnp.ones(())

@@ -42,7 +42,6 @@ REASONS = {
     ("host_id", "backend"): "every platform has one process",
     ("host_ids", "backend"): "every platform has one process",
     ("histogram_bin_edges", "weights"): "NumPy does not use them for edges either",
-    ("BCOO.sum_duplicates", "remove_zeros"): "zeros that are stored change no value",
     ("bcoo_dot_general", "precision"): "products of elements are exact in their dtype",
     ("unique", "sorted"): "False is a permission not to sort",
     ("create_token", "after"): "for the order of XLA's programs; tokens are in order",
@@ -81,7 +80,6 @@ REASONS = {
     ("emit_python_callback", "*"): "what MLIR would want to know",
     ("register_lowering", "inline"): "how MLIR is put together",
     ("register_lowering", "cacheable"): "how MLIR is put together",
-    ("SingleDeviceSharding.check_compatible_aval", "shape"): "every shape fits",
     ("Sharding.for_rank", "ndim"): "the base of what subclasses say",
     ("Sharding.check_rank", "*"): "the base of what subclasses say",
 }

@@ -4,8 +4,9 @@ In: objects, a handful. Out: for each, the names by which the user's program rea
 Found backwards: who refers to the objects, who refers to these, and so on, each step one
 question to the garbage collector for all of them. The variables of running functions are
 read from their frames. Where a process has so many objects that the questions take too
-long, variables are looked through once more and the search ends. Used only while a report
-is being written. Read `owners_of`, then `_Search.step`.
+long, variables are looked through once more and the search ends; global variables also
+where `gc.freeze()` has hidden them from the collector. Used only while a report is being
+written. Read `owners_of`, then `_Search.step`.
 """
 
 from __future__ import annotations
@@ -54,12 +55,13 @@ def owners_of(objects: Sequence[Any], skip: Sequence[Any] = ()) -> list[list[Own
     """The names of each object; `skip` lists what the caller itself holds them in."""
     search = _Search(objects, skip)
     end = time.monotonic() + PATIENCE
+    some_are_not_asked = gc.get_freeze_count() > 0
     for _ in range(DEPTH + 1):
+        late = time.monotonic() > end
         search.look_in_frames()
-        if time.monotonic() > end:
+        if late or some_are_not_asked:
             search.look_in_modules()
-            break
-        if not search.step():
+        if late or not search.step():
             break
     return search.found
 
@@ -89,8 +91,8 @@ class _Search:
         """Names those that are global variables, without asking who holds them."""
         level = self._level()
         for module in list(sys.modules.values()):
-            if isinstance(module, types.ModuleType):
-                self._in_dict(module.__dict__, level)
+            if isinstance(module, types.ModuleType) and "__builtins__" in vars(module):
+                self._in_dict(vars(module), level)
 
     def step(self) -> bool:
         """Names what holds the objects of this level; goes on to who holds those."""
