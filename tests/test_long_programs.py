@@ -19,7 +19,7 @@ from tetrad._src.cpu import compile as compiler
 from tetrad._src.cpu.llvm import module
 from tetrad._src.passes.fuse import FOLDS, MOST, fuse
 from tetrad._src.passes.ir import Kernel, leaves
-from tetrad._src.passes.plan import read_values
+from tetrad._src.passes.lives import read_values
 from tetrad._src.passes.simplify import simplify
 
 X = jnp.arange(8.0)

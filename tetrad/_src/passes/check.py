@@ -26,13 +26,8 @@ from tetrad._src.passes.ir import (
     Plan,
     Step,
 )
-from tetrad._src.passes.plan import (
-    Lives,
-    Memory,
-    chosen_over,
-    read_values,
-    written_values,
-)
+from tetrad._src.passes.lives import Lives, read_values, written_values
+from tetrad._src.passes.plan import Memory, chosen_over
 
 
 def check_plan(plan: Plan) -> Plan:

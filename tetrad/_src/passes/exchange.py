@@ -10,12 +10,9 @@ carries, such as the last two states of a wave.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tetrad._src.passes.ir import Copy, Loop, Plan, Swap
-
-if TYPE_CHECKING:
-    from tetrad._src.passes.plan import Carried, Lives
+from tetrad._src.passes.lives import Carried, Lives
 
 LEAST = 2048  # bytes that are worth exchanging buffers instead of copying
 

@@ -11,7 +11,7 @@ else is stored. What follows is in `fuse`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, Var
 from tetrad._src.core.op import Flow, Kind, Op
 from tetrad._src.passes import inner, stencils
 from tetrad._src.passes.ir import Scalar
+from tetrad._src.passes.machine import Machine
 from tetrad._src.passes.patches import Box, Piece, unwritten
 from tetrad._src.passes.readers import Ahead, readers_first
 from tetrad._src.passes.roles import CARRY, flow_roles
@@ -40,26 +41,6 @@ BOOL = np.dtype(bool)
 
 Shape = tuple[int, ...]
 Strides = tuple[int, ...]
-
-
-class Machine(Protocol):
-    """What fusion asks of the machine it compiles for."""
-
-    def cost(self, op: Op, dtypes: tuple[Any, ...]) -> float:
-        """Instructions per vector of `op.scalar` or `op.step`."""
-        ...
-
-    def takes(
-        self, name: str, parameters: Any, position: int, aval: Aval, strides: Strides
-    ) -> bool:
-        """Whether a hand-made kernel reads operand `position` with these strides."""
-        ...
-
-    def order(
-        self, name: str, parameters: Any, position: int, aval: Aval
-    ) -> tuple[int, ...]:
-        """The order of axes in which operand `position` must be dense otherwise."""
-        ...
 
 
 class Splat:

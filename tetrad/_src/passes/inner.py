@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr, Literal
 from tetrad._src.core.op import Flow
 from tetrad._src.passes.ir import Form, Shape, Strides
+from tetrad._src.passes.machine import Machine
 from tetrad._src.passes.roles import CARRY, CONST, STACKED, flow_roles, used_operands
 from tetrad._src.passes.simplify import simplify
 from tetrad._src.passes.turn import Count, Kept, Stored, Unfit, form_of, layout, points
-
-if TYPE_CHECKING:
-    from tetrad._src.passes.graph import Machine
 
 TINY = 16  # elements of an array that is taken apart
 INNER = "inner"

@@ -18,7 +18,7 @@ from tetrad._src.passes.bands import join
 from tetrad._src.passes.cost import equation, step_bytes
 from tetrad._src.passes.flow import NEW
 from tetrad._src.passes.fuse import Placer
-from tetrad._src.passes.graph import Graph, Machine, Node, input_nodes
+from tetrad._src.passes.graph import Graph, Node, input_nodes
 from tetrad._src.passes.ir import (
     Band,
     Branch,
@@ -29,6 +29,7 @@ from tetrad._src.passes.ir import (
     Plan,
     Step,
 )
+from tetrad._src.passes.machine import Machine
 from tetrad._src.passes.unread import drop_unread
 
 NAMES = 6  # operations that the name of a kernel lists

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from tetrad._src.passes.ir import (
     Where,
     is_wide,
 )
+from tetrad._src.passes.machine import Machine
 from tetrad._src.passes.roles import (
     CARRY,
     CONST,
@@ -43,9 +44,6 @@ from tetrad._src.passes.roles import (
     used_operands,
 )
 from tetrad._src.passes.simplify import simplify
-
-if TYPE_CHECKING:
-    from tetrad._src.passes.graph import Machine
 
 LONGEST = 2000.0  # instructions: longer turns take long to compile as one kernel
 FETCH_COST = 4.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tetrad._src.passes.ir import Branch, Kernel, Loop, Plan, Step, leaves
-from tetrad._src.passes.plan import read_values
+from tetrad._src.passes.lives import read_values
 
 
 def drop_unread(plan: Plan, steps: list[Step]) -> list[Step]:
