@@ -12,7 +12,7 @@ operators and methods are filled in by the `numpy` layer through a table.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,6 +92,16 @@ class Trace:
     def origin(self, x: Any) -> tuple[Any, Sequence[Any]] | None:
         """The operation and operands that `x` is the one result of, as far as known."""
         return None
+
+    def run(self, fun: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """What `fun` makes of `args` while operations go to this trace, which then ends."""
+        outside = STATE.trace
+        try:  # not `with`: Ctrl-C may strike before a method like __exit__ acts
+            STATE.trace = self
+            return fun(*args)
+        finally:
+            STATE.trace = outside
+            self.ended = True
 
     def __enter__(self) -> Trace:
         STATE.trace = self

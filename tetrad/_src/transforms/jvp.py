@@ -200,18 +200,13 @@ def jvp_flat(
     """Runs `fun` on primals and tangents (None is zero): results, their tangents."""
     trace = JVP(STATE.trace)
     origin = where()
-    outside = STATE.trace
-    try:  # not `with`: Ctrl-C may strike before a method like __exit__ acts
-        STATE.trace = trace
-        outs = fun(
-            *[
-                p if t is None else JVPTracer(trace, p, t, origin)
-                for p, t in zip(primals, tangents)
-            ]
-        )
-    finally:
-        STATE.trace = outside
-        trace.ended = True
+    outs = trace.run(
+        fun,
+        [
+            p if t is None else JVPTracer(trace, p, t, origin)
+            for p, t in zip(primals, tangents)
+        ],
+    )
     for out in outs:
         if isinstance(out, Tracer):
             check_ancestor(out, trace)

@@ -267,13 +267,7 @@ def linearize_flat(
             ins.append(var)
             primal = LinearTracer(trace, primal, var, origin)
         args.append(primal)
-    outside = STATE.trace
-    try:  # not `with`: Ctrl-C may strike before a method like __exit__ acts
-        STATE.trace = trace
-        results = fun(*args)
-    finally:
-        STATE.trace = outside
-        trace.ended = True
+    results = trace.run(fun, args)
     outs = []
     tangents: list[Atom | None] = []
     for out in results:
@@ -335,13 +329,7 @@ def split_jaxpr(
             for aval, u in zip(jaxpr.in_avals, unknown)
         ]
         ins = [a.variable for a, u in zip(args, unknown) if u]
-        outside = STATE.trace
-        try:
-            STATE.trace = partial
-            outs = eval_jaxpr(jaxpr, args)
-        finally:
-            STATE.trace = outside
-            partial.ended = True
+        outs = partial.run(lambda *args: eval_jaxpr(jaxpr, args), args)
         unknown_out = tuple(
             [
                 partial.owns(out) or (force is not None and force[i])

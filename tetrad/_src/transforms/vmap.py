@@ -196,18 +196,13 @@ def vmap_flat(
     if watched:
         trace.lanes = axis.size
     origin = where()
-    outside = STATE.trace
-    try:  # not `with`: Ctrl-C may strike before a method like __exit__ acts
-        STATE.trace = trace
-        outs = fun(
-            *[
-                a if at is None else BatchTracer(trace, a, at, origin)
-                for a, at in zip(args, axes)
-            ]
-        )
-    finally:
-        STATE.trace = outside
-        trace.ended = True
+    outs = trace.run(
+        fun,
+        [
+            a if at is None else BatchTracer(trace, a, at, origin)
+            for a, at in zip(args, axes)
+        ],
+    )
     for out in outs:
         if isinstance(out, Tracer):
             check_ancestor(out, trace)
