@@ -14,6 +14,8 @@ import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 N = 100_000
 BYTES = 4 * N
 

@@ -34,6 +34,8 @@ import tetrad.numpy as jnp
 from tetrad import errors, lax, random
 from tetrad._src.ops.families import Unary
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "messages.txt"
 PACKAGE = os.path.dirname(jax.__file__) + os.sep
 
@@ -149,10 +151,6 @@ class Holder:
         self.inner: dict[str, list[Any]] = {"a": []}
 
 
-class Kept:
-    pass
-
-
 def leak(store: Any) -> None:
     """Traces a function that stores a traced value somewhere."""
 
@@ -173,6 +171,9 @@ def held(use: Any) -> str:
 
 
 def test_leaks_say_what_holds_the_value() -> None:
+    class Kept:
+        pass
+
     found: dict[str, Any] = {}
     leak(lambda x: found.update(h=x))
     assert "variable `found['h']`" in held(lambda: found["h"] + 1)

@@ -15,6 +15,8 @@ import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad._src.runtime import lazy
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 
 def rss_bytes():
     with open("/proc/self/statm") as f:
@@ -301,11 +303,11 @@ def test_fork_after_use_works_in_the_child():
 def test_interrupting_a_long_computation():
     code = (
         "import os, signal, threading, time, numpy as np, tetrad.numpy as jnp\n"
-        "x = jnp.ones((6000, 6000)).block_until_ready()\n"
+        "x = jnp.ones((4000, 4000)).block_until_ready()\n"
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "sent = time.perf_counter() + 0.3\n"
         "try:\n"
-        "    y = x @ x @ x @ x @ x @ x\n"
+        "    y = x @ x @ x @ x @ x @ x @ x @ x\n"
         "    y.block_until_ready()\n"
         "    print('too fast')\n"
         "except KeyboardInterrupt:\n"

@@ -21,6 +21,8 @@ import tetrad.numpy as jnp
 from tetrad import lax
 from tetrad._src.runtime import array as array_module
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 THREADS = 8
 SHELF = 24  # arrays that all threads take from and put to
 SHAPES = ((5,), (40, 30), (30, 40))

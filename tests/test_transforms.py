@@ -10,6 +10,8 @@ import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 RNG = np.random.default_rng(0)
 
 

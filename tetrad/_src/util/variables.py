@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import dis
+import functools
 import gc
 import sys
 import types
@@ -32,7 +33,43 @@ class Variable(NamedTuple):
 
 def variables(wanted: Callable[[Any], bool]) -> list[Variable]:
     """The variables of running functions, then of their modules, with wanted values."""
+    return [variable() for value, variable in _bindings() if wanted(value)]
+
+
+def contained(x: Any) -> list[Variable]:
+    """The variables with containers that hold `x`, named like `cache["a"][0]`.
+
+    The garbage collector is asked once for all containers that are as deep.
+    """
     found: list[Variable] = []
+    paths = {id(x): ""}
+    held = [x]
+    seen = {id(x), id(held)}
+    for _ in range(DEPTH):
+        owners = gc.get_referrers(*held)
+        seen.add(id(owners))
+        above = {}
+        for owner in owners:
+            if id(owner) in seen or type(owner) not in CONTAINERS:
+                continue
+            seen.add(id(owner))
+            path = _path_in(owner, paths)
+            if path is not None and not _is_module(owner):
+                above[id(owner)] = path
+        held = [owner for owner in owners if id(owner) in above]
+        seen.add(id(held))
+        paths = above
+        if not held:
+            break
+        for value, variable in _bindings():
+            if id(value) in paths:
+                bound = variable()
+                found.append(bound._replace(name=f"{bound.name}{paths[id(value)]}"))
+    return found
+
+
+def _bindings() -> Iterator[tuple[Any, Callable[[], Variable]]]:
+    """Values, and what makes the variables that have them."""
     modules: dict[int, tuple[types.FrameType, bool]] = {}
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -43,54 +80,41 @@ def variables(wanted: Callable[[Any], bool]) -> list[Variable]:
                 modules[key] = frame, True
             else:
                 modules.setdefault(key, (frame, False))
-                values = locals_of(frame)
-                names = [name for name, value in values.items() if wanted(value)]
-                found += [
-                    Variable(n, code.co_qualname, _bound(frame, n)) for n in names
-                ]
-                del values
+                for name, value in locals_of(frame).items():
+                    yield value, functools.partial(_variable, frame, name)
         frame = frame.f_back
     for frame, at_top in modules.values():
-        for name in [n for n, value in list(frame.f_globals.items()) if wanted(value)]:
-            found.append(Variable(name, None, _bound(frame, name) if at_top else None))
-    return found
+        for name, value in list(frame.f_globals.items()):
+            make = _variable if at_top else _global
+            yield value, functools.partial(make, frame, name)
 
 
-def contained(x: Any) -> list[Variable]:
-    """The variables with containers that hold `x`, named like `cache["a"][0]`."""
-    found: list[Variable] = []
-    level: list[tuple[Any, str]] = [(x, "")]
-    seen = {id(x), id(level)}
-    for _ in range(DEPTH):
-        above: list[tuple[Any, str]] = []
-        seen.add(id(above))
-        for held, path in level:
-            for owner in gc.get_referrers(held):
-                if id(owner) in seen or type(owner) not in CONTAINERS:
-                    continue
-                seen.add(id(owner))
-                key = _key_in(owner, held)
-                named = type(owner) is dict and "__builtins__" in owner
-                if key is not None and not named:
-                    above.append((owner, f"{key}{path}"))
-        for owner, path in above:
-            for v in variables(lambda value: value is owner):
-                found.append(Variable(f"{v.name}{path}", v.function, v.where))
-        level = above
-    return found
+def _variable(frame: types.FrameType, name: str) -> Variable:
+    function = frame.f_code.co_qualname
+    at_top = function == "<module>"
+    return Variable(name, None if at_top else function, _bound(frame, name))
+
+
+def _global(frame: types.FrameType, name: str) -> Variable:
+    return Variable(name, None, None)
 
 
 CONTAINERS = (list, tuple, dict, collections.deque)
 DEPTH = 4  # containers in containers
 
 
-def _key_in(owner: Any, x: Any) -> str | None:
-    """How a container is asked for `x`."""
+def _is_module(owner: Any) -> bool:
+    return type(owner) is dict and "__builtins__" in owner
+
+
+def _path_in(owner: Any, paths: dict[int, str]) -> str | None:
+    """How a container is asked for what one of `paths` leads to."""
     pairs = owner.items() if type(owner) is dict else enumerate(owner)
-    key = next((key for key, value in list(pairs) if value is x), x)
-    if key is x:
-        return None
-    return f"[{key!r}]" if type(key) in (str, int) else "[...]"
+    for key, value in list(pairs):
+        if id(value) in paths:
+            step = f"[{key!r}]" if type(key) in (str, int) else "[...]"
+            return step + paths[id(value)]
+    return None
 
 
 def _bound(frame: types.FrameType, name: str) -> Location | None:
