@@ -140,3 +140,12 @@ def test_comparisons_are_exact(compare, number, dtype):
     np.testing.assert_array_equal(
         jax.jit(lambda x: compare(x, number))(x), compare(host, number)
     )
+
+
+def test_counting_past_the_end_of_a_dtype():
+    assert lax.iota("uint8", 256)[-1] == 255
+    assert lax.broadcasted_iota("int8", (300, 2), 1).shape == (300, 2)
+    with pytest.raises(OverflowError, match="256 does not fit uint8"):
+        lax.iota("uint8", 257)
+    with pytest.raises(OverflowError, match="199 does not fit int8"):
+        lax.broadcasted_iota("int8", (2, 200), 1)

@@ -7,6 +7,7 @@ from catalogue.row import Arg, Row, real
 SUM = {"bfloat16": 4, "float32": 8, "float64": 8}  # additions in another order
 
 
+DTYPES = ("float32", "float64", "bfloat16", "int32")
 NO_SLOPE = {"jax grad": "JAX has no derivative of pmax and pmin"}
 
 
@@ -22,7 +23,7 @@ def across(name, reference, *rest, shape=(3, 4), inside=None, arg=None, **more):
 
         return jax.vmap(lane, axis_name="lanes")(x)
 
-    more.setdefault("dtypes", ("float32", "float64", "bfloat16", "int32"))
+    more.setdefault("dtypes", DTYPES)
     return Row(f"lax.{name}", reference, (arg or real(0.5, 3, shape=shape),),
                call=call, ulp=SUM, **more)  # fmt: skip
 
@@ -33,9 +34,14 @@ def everywhere(fold):
 
 ROWS = [
     across("psum", everywhere(lambda x, axis: x.sum(axis, dtype=x.dtype))),
+    across("psum", everywhere(lambda x, axis: x.sum(axis, "int32")), id="bools",
+           dtypes=("bool",), out="int32"),
     across("pmean", everywhere(np.mean), dtypes=("float32", "float64")),
-    across("pmax", everywhere(np.max), arg=Arg(distinct=True), broken=NO_SLOPE),
-    across("pmin", everywhere(np.min), arg=Arg(distinct=True), broken=NO_SLOPE),
+    across("pmean", everywhere(np.mean), id="bools", dtypes=("bool",), out="float32"),
+    across("pmax", everywhere(np.max), arg=Arg(distinct=True), broken=NO_SLOPE,
+           dtypes=(*DTYPES, "complex64")),
+    across("pmin", everywhere(np.min), arg=Arg(distinct=True), broken=NO_SLOPE,
+           dtypes=(*DTYPES, "complex64")),
     across("all_gather", lambda x: np.broadcast_to(x, (3, 3, 4))),
     across("all_gather", lambda x: np.broadcast_to(x.reshape(-1), (3, 12)), id="tiled",
            options={"tiled": True}),

@@ -81,6 +81,9 @@ TRANSCENDENTAL = [
     unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.1, 4, errors=NOT_INT),
     unary("cbrt", np.cbrt, 0.1, 4, FLOATS, errors=NOT_INT),
     binary("atan2", np.arctan2, real(0.2, 3), real(0.2, 3), FLOATS),
+    Row("lax.atan2", lambda x, y: -1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y)),
+        (real(0.2, 3), real(0.2, 3)), dtypes=COMPLEX, id="complex", elementwise=True,
+        edges=False, ulp=64),
     # exp(y log x) magnifies the rounding of y log x by its size.
     binary("pow", np.power, real(0.2, 3), real(-2, 2), INEXACT,
            ulp={"complex64": 32, "complex128": 32}),

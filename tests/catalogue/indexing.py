@@ -5,7 +5,16 @@
 
 import numpy as np
 
-from catalogue.row import EVERYTHING, FLOATS, REALS, Arg, Bad, Row, fixed, whole
+from catalogue.row import (
+    EVERYTHING,
+    FLOATS,
+    NUMBERS,
+    Arg,
+    Bad,
+    Row,
+    fixed,
+    whole,
+)
 
 F32 = np.zeros((2, 3), np.float32)
 FEW = ("float32", "int32", "float64", "bfloat16", "bool")
@@ -204,8 +213,8 @@ COMBINE = {
     "scatter_add": lambda old, new: old + new,
     "scatter_sub": lambda old, new: old - new,
     "scatter_mul": lambda old, new: old * new,
-    "scatter_min": min,
-    "scatter_max": max,
+    "scatter_min": np.minimum,
+    "scatter_max": np.maximum,
 }
 
 
@@ -246,9 +255,9 @@ SCATTER = [
     scatter("scatter_sub", "rows", ADD_ROWS, AGAIN, (4, 6), dtypes=NUMERIC),
     scatter("scatter_mul", "rows", ADD_ROWS, DISTINCT, (4, 6), dtypes=NUMERIC,
             unique=True),
-    scatter("scatter_min", "rows", ADD_ROWS, AGAIN, (4, 6), dtypes=REALS,
+    scatter("scatter_min", "rows", ADD_ROWS, AGAIN, (4, 6), dtypes=NUMBERS,
             tests="values jit vmap backend oracle"),
-    scatter("scatter_max", "rows", ADD_ROWS, AGAIN, (4, 6), dtypes=REALS,
+    scatter("scatter_max", "rows", ADD_ROWS, AGAIN, (4, 6), dtypes=NUMBERS,
             tests="values jit vmap backend oracle"),
     row("scatter_apply", lambda x, i: scattered(
             x, i, np.zeros((4, 6)), ADD_ROWS, "fill", lambda old, _: np.sin(old)),

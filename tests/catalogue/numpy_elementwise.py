@@ -58,7 +58,10 @@ FUNCTIONS = [
     unary("atan", reference=np.arctan), unary("asinh", reference=np.arcsinh),
     unary("acosh", 1.2, 3, np.arccosh, broken=BRANCH), unary("atanh", -0.9, 0.9,
         np.arctanh),
-    unary("deg2rad"), unary("rad2deg"), unary("degrees"), unary("radians"),
+    unary("deg2rad"),
+    unary("deg2rad", reference=lambda x: x * (np.pi / 180), dtypes=("complex64",),
+          id="complex"),
+    unary("rad2deg"), unary("degrees"), unary("radians"),
     # π x is rounded before the sine is taken, which shows near the zeros.
     unary("sinc", 0.1, 0.7, dtypes=("float32", "float64", "bfloat16"), edges=False,
           ulp={"bfloat16": 3}),
@@ -77,6 +80,8 @@ ARITHMETIC = [
            edges=False),  # NumPy refuses negative powers
     binary("float_power", real(0.3, 2), real(0.3, 2), dtypes=("float32", "float64")),
     binary("arctan2", real(0.2), real(0.2), dtypes=("float32", "float64")),
+    binary("arctan2", real(0.2), real(0.2), lambda x, y: np.arctan(x / y),
+           ("complex64",), id="complex", edges=False, ulp=64),
     binary("hypot", real(0.2), real(0.2), dtypes=("float32", "float64"),
            edges=False),  # a wider reference does not overflow
     binary("logaddexp", dtypes=("float32", "float64"), broken=BESIDE_INFINITY),
@@ -92,7 +97,7 @@ ARITHMETIC = [
     binary("divmod", real(4.2, 5.5), real(1.3, 1.9), edges=False),
     binary("heaviside", real(0.2, 3), dtypes=("float32", "float64")),
     unary("negative", dtypes=(*PLAIN, "complex64")),
-    unary("positive", dtypes=(*PLAIN, "complex64")),
+    unary("positive", reference=lambda x: x, dtypes=(*PLAIN, "complex64", "bool")),
     unary("square", dtypes=(*PLAIN, "complex64")),
     unary("reciprocal", 0.3, 3, dtypes=("float32", "float64", "complex64")),
     unary("abs", 0.3, 3, np.abs, (*PLAIN, "complex64")),

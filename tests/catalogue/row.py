@@ -74,6 +74,8 @@ class Arg:
         numbers = rng.permutation(size) + low
         if is_inexact(dtype):
             numbers = numbers * ((self.high - self.low) / max(size, 1)) + 0.1
+        if dtype in REAL_OF:
+            numbers = numbers + 1j * numbers[::-1]
         return numbers.astype(dtype_of(dtype)).reshape(shape)
 
     def _random(self, dtype: str, rng: Any, shape: Any) -> Any:

@@ -27,7 +27,6 @@ class Known(NamedTuple):
 ANY = ".*"
 OVERFLOW = "a Python integer that does not fit the dtype beside it is an OverflowError"
 WEAK = "results are as weak as their operands; JAX makes some composed functions strong"
-COMPLEX = "NumPy refuses complex numbers in this function, and so do we"
 DENORMAL = "JAX flushes denormal numbers to zero on the CPU"
 INTEGER_POWER = "an integer to a negative power is rounded to zero; JAX gives noise"
 COMPLEX_POWER = "complex powers of 0 and with infinite parts are the limits, not NaN"
@@ -42,7 +41,11 @@ INFINITE_ANGLE = "atan2 of two infinities is a multiple of π/4, as in C; JAX gi
 SLOPES = "derivatives that JAX lacks exist here"
 CUTS = "zeros of either sign choose the side of a branch cut, as in C; not so in JAX"
 CLAMP = "clamp of complex numbers is min(max(x, low), high), also where parts are equal"
-COMPLEX_EXTREMES = "extremes of complex numbers are found by functions of numpy only"
+COMPLEX_EXTREMES = (
+    "extremes of complex numbers are NaN if a part is, and inf + inf i over none"
+)
+COMPLEX_SUMS = "running log-sums of exponentials take real numbers"
+COMPLEX_PLACES = "argmax and argmin take complex numbers, as in NumPy"
 GAMMA = "igamma and igammac at infinities are the values of SciPy"
 NARROW = "preferred_element_type may be narrower than the operands"
 UNSIGNED = "abs of unsigned integers is the number itself"
@@ -54,7 +57,6 @@ NETWORK_INTS = (
 
 COMPLEX_BOOL = "a complex number is true if any part is, as in NumPy"
 BOOL_REMAINDER = "the remainder of a division of integers by zero is 0"
-POSITIVE = "positive refuses bools, as in NumPy"
 STANDARD = "running sums and products follow the array API standard"
 STANDARDIZE = "standardize takes complex numbers"
 SHARP_SOFTMAX = "attention of float64 is computed in float64; JAX rounds to float32"
@@ -65,8 +67,6 @@ CONVOLVE = "an infinity does not meet the padding of a convolution, as in NumPy"
 EXACT_GAMMA = (
     "lgamma is 0 at 1 and 2; gradients of gamma functions are finite at the ends"
 )
-COMPLEX_UPDATES = "updates with extremes and histograms take real numbers"
-BOOL_MEAN = "pmean refuses bools, as lax functions of numbers do"
 FAR_SINC = "sinc of numbers so large that their sine is rounding alone"
 BOOL_STEPS = "differences of bools are xor, as in NumPy's diff"
 NARROW_INTERP = "interp takes bfloat16; JAX fails by accident"
@@ -79,9 +79,6 @@ HALF_ULP = "composed functions of 16-bit floats are rounded once"
 KNOWN: tuple[Known, ...] = (
     Known(r"lax\.(lgamma|igamma_grad_a|random_gamma_grad)", "values",
           "edges|specials", EXACT_GAMMA),
-    Known(r"lax\.scatter_(min|max)|numpy\.asarray|numpy\.histogram.*", "ours refuses",
-          "complex", COMPLEX_UPDATES),
-    Known(r"lax\.pmean", "ours refuses", "bool", BOOL_MEAN),
     Known(r"numpy\.sinc", "values", "specials", FAR_SINC),
     Known(r"numpy\.ediff1d", "only JAX refuses", "bool", BOOL_STEPS),
     Known(r"numpy\.interp", "only JAX refuses", "bfloat16", NARROW_INTERP),
@@ -92,7 +89,6 @@ KNOWN: tuple[Known, ...] = (
     Known(r"numpy\.logaddexp2?", "values", "float16", HALF_ULP),
     Known(r"lax\.convert_element_type", "values", "bool complex", COMPLEX_BOOL),
     Known(r"numpy\.fmod", "values", "bool", BOOL_REMAINDER),
-    Known(r"numpy\.positive", "ours refuses", "bool", POSITIVE),
     Known(r"numpy\.cumulative_(sum|prod)", "dtype", "int", STANDARD),
     Known(r"nn\.standardize", "only JAX refuses", "complex", STANDARDIZE),
     Known(r"nn\.dot_product_attention", "values", "float64", SHARP_SOFTMAX),
@@ -107,8 +103,11 @@ KNOWN: tuple[Known, ...] = (
     Known(r"(lax|numpy)\.(arc|a)?(cosh|cos|sin|sinh|tanh?|sqrt|log.*)", "values",
           "complex.* (edges|specials)", CUTS),
     Known(r"lax\.clamp", "values", "complex.* edges", CLAMP),
-    Known(r"lax\.(cum|reduce_|p)(max|min|logsumexp)", "ours refuses", "complex",
+    Known(r".*\.(cum|reduce_|p|)(max|min|imum)", "values", "complex.* specials",
           COMPLEX_EXTREMES),
+    Known(r"lax\.cumlogsumexp", "ours refuses", "complex", COMPLEX_SUMS),
+    Known(r"(lax|numpy)\.(nan)?arg(max|min)", "only JAX refuses", "complex",
+          COMPLEX_PLACES),
     Known(r"lax\.igammac?", "values", "edges|specials", GAMMA),
     Known(ANY, "only JAX refuses", "preferred_element_type. must not be narrower",
           NARROW),
@@ -116,8 +115,6 @@ KNOWN: tuple[Known, ...] = (
     Known(r"nn\..*", "weak type", "int|bool", NETWORK_WEAK),
     Known(r"nn\..*", "values|only JAX refuses", "int|bool", NETWORK_INTS),
     Known(ANY, "ours refuses", "OverflowError: .*Python integer", OVERFLOW),
-    Known(r"(numpy|lax)\.(arc|a)tan2|numpy\.(deg2rad|rad2deg|radians|degrees)",
-          "ours refuses", "complex", COMPLEX),
     Known(r"numpy\.(copysign|gcd|lcm|heaviside|hypot|logaddexp2?|pow|power|unwrap)",
           "weak type", "", WEAK),
     Known(r".*\.(power|pow|float_power)", "values", "int|bool", INTEGER_POWER),

@@ -20,6 +20,7 @@ from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Op, Whole
 from tetrad._src.ops.arithmetic import mul
 from tetrad._src.ops.axes import check_axis
+from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.index import dynamic_index_in_dim
 from tetrad._src.ops.reduce import reduce_max, reduce_min
 from tetrad._src.ops.slices import concatenate, slice_in_dim
@@ -246,6 +247,8 @@ def axis_index(axis_name: Any) -> Any:
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over the lanes of a named axis, of each array in the pytree `x`.
 
+    Bools are counted: their sum is an int32.
+
     >>> import tetrad as jax, tetrad.numpy as jnp
     >>> jax.vmap(lambda x: x / jax.lax.psum(x, "i"), axis_name="i")(jnp.ones(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
@@ -255,6 +258,8 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     size = axis_size(axis_name)
 
     def total(leaf: Any) -> Any:
+        if aval_of(leaf).kind == "b":
+            leaf = convert_element_type(leaf, INT32)
         if isinstance(leaf, (int, float, complex)):
             return leaf * size
         return Psum(names)(leaf)

@@ -87,10 +87,19 @@ class Block:
         return self._binary("stablehlo.divide", x, y)
 
     def max(self, x: Any, y: Any) -> Value:
-        return self._binary("stablehlo.maximum", x, y)
+        return self._extreme("stablehlo.maximum", "GT", x, y)
 
     def min(self, x: Any, y: Any) -> Value:
-        return self._binary("stablehlo.minimum", x, y)
+        return self._extreme("stablehlo.minimum", "LT", x, y)
+
+    def _extreme(self, name: str, direction: str, x: Any, y: Any) -> Value:
+        """Of complex numbers by parts: what backends make of NaN in them differs."""
+        x, y = self._alike(x, y)
+        if x.type[0] != "c":
+            return self._binary(name, x, y)
+        better = self._compare(direction, x, y)
+        better = self.and_(better, self.eq(y, y))
+        return self.select(self.or_(better, self.ne(x, x)), x, y)
 
     def and_(self, x: Any, y: Any) -> Value:
         return self._binary("stablehlo.and", x, y)
@@ -124,6 +133,10 @@ class Block:
 
     def _compare(self, direction: str, x: Any, y: Any) -> Value:
         x, y = self._alike(x, y)
+        if x.type[0] == "c" and direction not in ("EQ", "NE"):
+            first, second = (self.real(x), self.real(y)), (self.imag(x), self.imag(y))
+            later = self.and_(self.eq(*first), self._compare(direction, *second))
+            return self.or_(self._compare(f"{direction[0]}T", *first), later)
         aval = x.aval.update(dtype=np.dtype(bool))
         text = f"#stablehlo<comparison_direction {direction}>"
         how = {"comparison_direction": text}

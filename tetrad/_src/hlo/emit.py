@@ -84,6 +84,11 @@ class Rule:
 
         return avals, write
 
+    @property
+    def block(self) -> Block:
+        """The scalar builder, for the elements of an elementwise operation."""
+        return Block(self.writer)
+
     def inline(self, jaxpr: Jaxpr, *operands: Value) -> list[Value]:
         """Writes the equations of `jaxpr` here; gives its outputs."""
         return Emitter(self.writer).jaxpr(jaxpr, operands)
@@ -138,7 +143,7 @@ class Emitter:
     ) -> Sequence[Value]:
         (x,) = operands
         block = Block(self.writer)
-        if isinstance(op.hlo, str):
+        if isinstance(op.hlo, str) and x.aval.kind != "c":
             short = x.aval.kind == "f" and x.aval.dtype.itemsize == 2
             wide = block.convert(x, "f32") if short else x
             start = op.initial(block, wide.type)

@@ -108,7 +108,6 @@ positive = Unary(
     "`x` itself: `+x`.",
     "positive(2)",
     "Array(2, dtype=int32, weak_type=True)",
-    kinds="iufc",
 )
 
 

@@ -83,23 +83,19 @@ def kept_axes(result: Any, shape: tuple[int, ...], axes: Axes, keepdims: bool) -
 def with_initial(result: Any, initial: Any, combine: Any, name: str) -> Any:
     if initial is None:
         return result
-    return combine(result, _initial_in(aval_of(result).dtype, initial, name))
-
-
-def _initial_in(dtype: Any, initial: Any, name: str) -> Any:
     start = operand(initial, name, "initial")
     if aval_of(start).ndim:
         raise ValueError(
             f"{name}: initial value must be a scalar. Got array of shape"
             f" {aval_of(start).shape}"
         )
-    return to(start, dtype, False, name)
+    return combine(result, to(start, aval_of(result).dtype, False, name))
 
 
 def _need_numbers(kind: str) -> None:
     """Raises for dtypes that have no least and greatest value."""
-    if kind not in "iuf":
-        raise TypeError("random keys and complex numbers have no order")
+    if kind not in "iufc":
+        raise TypeError("random keys have no order")
 
 
 def bottom(dtype: Any) -> Any:
@@ -108,6 +104,8 @@ def bottom(dtype: Any) -> Any:
     if kind == "b":
         return np.bool_(False)
     _need_numbers(kind)
+    if kind == "c":
+        return dtype.type(complex(-math.inf, -math.inf))
     return dtype.type(-math.inf) if kind == "f" else dtype.type(dtypes.iinfo(dtype).min)
 
 
@@ -117,6 +115,8 @@ def top(dtype: Any) -> Any:
     if kind == "b":
         return np.bool_(True)
     _need_numbers(kind)
+    if kind == "c":
+        return dtype.type(complex(math.inf, math.inf))
     return dtype.type(math.inf) if kind == "f" else dtype.type(dtypes.iinfo(dtype).max)
 
 
@@ -321,7 +321,8 @@ def min(
 ) -> Value:
     """The smallest element along `axis`, NaN if there is one.
 
-    ValueError for no elements, or `where` without `initial`.
+    Complex numbers are ordered by real part, then imaginary part. ValueError for no
+    elements, or `where` without `initial`.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.min(jnp.array([[1, 5], [4, 2]]), axis=0)
@@ -346,8 +347,6 @@ def _extreme(
             f"{name}: with where, nothing may remain; say what then: {name}(x,"
             " where=…, initial=…)"
         )
-    if x.aval.kind == "c":
-        return _complex_extreme(x, axes, keepdims, initial, where, largest, name)
     limit = bottom if largest else top
     x = masked(x, where, limit(x.dtype), name)
     if initial is None:
@@ -360,45 +359,6 @@ def _extreme(
         result = lax.reduce_max(x, axes) if largest else lax.reduce_min(x, axes)
     result = with_initial(result, initial, lax.max if largest else lax.min, name)
     return kept_axes(result, x.shape, axes, keepdims)
-
-
-def _complex_extreme(
-    x: Value,
-    axes: Axes,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-    largest: bool,
-    name: str,
-) -> Any:
-    """The extreme real part and, of the numbers that have it, imaginary part."""
-    fold = lax.reduce_max if largest else lax.reduce_min
-    real, imag = lax.real(x), lax.imag(x)
-    limit = (bottom if largest else top)(real.dtype)
-    real, imag = [masked(part, where, limit, name) for part in (real, imag)]
-    if initial is None:
-        check_not_empty(x, axes, name)
-    rest = others(x.ndim, axes)
-    if math.prod([x.shape[i] for i in axes]) == 0:
-        first = second = lax.full(tuple([x.shape[i] for i in rest]), limit)
-    else:
-        first = fold(real, axes)
-        equal = lax.eq(real, lax.broadcast_in_dim(first, x.shape, rest))
-        second = fold(lax.select(equal, imag, limit), axes)
-        undefined = lax.reduce_or(
-            lax.bitwise_or(lax.ne(real, real), lax.ne(imag, imag)), axes
-        )
-        nan = number(first, math.nan)
-        first, second = [lax.select(undefined, nan, part) for part in (first, second)]
-    if initial is not None:
-        start = _initial_in(x.dtype, initial, name)
-        parts = lax.real(start), lax.imag(start)
-        before = lax.lt if largest else lax.gt
-        tie = lax.bitwise_and(lax.eq(first, parts[0]), before(second, parts[1]))
-        better = lax.bitwise_or(before(first, parts[0]), tie)
-        first = lax.select(better, parts[0], first)
-        second = lax.select(better, parts[1], second)
-    return kept_axes(lax.complex(first, second), x.shape, axes, keepdims)
 
 
 def check_not_empty(x: Value, axes: Axes, name: str) -> None:

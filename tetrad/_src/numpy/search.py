@@ -116,7 +116,12 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Valu
 
 
 def _before(x: Any, y: Any) -> Any:
-    """Whether x sorts before y; NaN comes last."""
+    """Whether x sorts before y; NaN comes last. Complex numbers compare by parts."""
+    if aval_of(x).kind == "c":
+        first, second = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
+        other = lax.bitwise_or(_before(*first), _before(*first[::-1]))
+        later = lax.bitwise_and(lax.bitwise_not(other), _before(*second))
+        return lax.bitwise_or(_before(*first), later)
     less = lax.lt(x, y)
     if not aval_of(x).inexact:
         return less

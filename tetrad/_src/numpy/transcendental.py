@@ -145,7 +145,6 @@ deg2rad = radians = _floating(
     "Degrees in radians, x · π / 180.",
     "deg2rad(0)",
     "Array(0." + WEAK,
-    "f",
 )
 rad2deg = degrees = _floating(
     "rad2deg",
@@ -153,7 +152,6 @@ rad2deg = degrees = _floating(
     "Radians in degrees, x · 180 / π.",
     "rad2deg(0)",
     "Array(0." + WEAK,
-    "f",
 )
 
 
@@ -190,6 +188,7 @@ arctan2 = atan2 = _two(
     "The angle of the point (x2, x1) in (-π, π].",
     "arctan2(0, 1)",
     "Array(0." + WEAK,
+    "fc",
 )
 
 

@@ -248,7 +248,8 @@ class Max(Binary):
     def scalar(self, block: Any, x: Any, y: Any) -> Any:
         return block.max(x, y)
 
-    hlo = "stablehlo.maximum"
+    def hlo(self, emit: Any, x: Any, y: Any) -> Any:
+        return emit.block.max(x, y)
 
 
 class Min(Binary):
@@ -277,7 +278,8 @@ class Min(Binary):
     def scalar(self, block: Any, x: Any, y: Any) -> Any:
         return block.min(x, y)
 
-    hlo = "stablehlo.minimum"
+    def hlo(self, emit: Any, x: Any, y: Any) -> Any:
+        return emit.block.min(x, y)
 
 
 def share(ans: Any, x: Any, other: Any) -> Any:
@@ -312,7 +314,10 @@ class Clamp(Elementwise):
     def scalar(self, block: Any, min: Any, x: Any, max: Any) -> Any:
         return block.min(block.max(x, min), max)
 
-    hlo = "stablehlo.clamp"
+    def hlo(self, emit: Any, min: Any, x: Any, max: Any) -> Any:
+        if x.aval.kind != "c":
+            return emit("stablehlo.clamp", min, x, max)
+        return emit.block.min(emit.block.max(x, min), max)
 
 
 max = binary(Max)

@@ -189,7 +189,7 @@ class Cumprod(Nonlinear):
 class CumulativeExtremum(Nonlinear):
     """The tangent follows the element that is the extremum; a tie shares it."""
 
-    accepts = "fuib"
+    accepts = "fcuib"
 
     def coefficients(self, before: Any, x: Any, ans: Any) -> tuple[Any, Any]:
         one, zero = full_like(x, 1), zeros_like(x)
@@ -201,7 +201,8 @@ class CumulativeExtremum(Nonlinear):
 class Cummax(CumulativeExtremum):
     """Running maxima: out[k] = max_{j ≤ k} operand[j] along `axis`, j ≥ k if `reverse`.
 
-    NaN from the first NaN on. ValueError if the axis does not exist.
+    NaN from the first NaN on. Complex numbers compare by real part, then imaginary
+    part. ValueError if the axis does not exist.
     Source: https://openxla.org/stablehlo/spec#reduce_window
 
     >>> from tetrad import lax
@@ -222,7 +223,8 @@ class Cummax(CumulativeExtremum):
 class Cummin(CumulativeExtremum):
     """Running minima: out[k] = min_{j ≤ k} operand[j] along `axis`, j ≥ k if `reverse`.
 
-    NaN from the first NaN on. ValueError if the axis does not exist.
+    NaN from the first NaN on. Complex numbers compare by real part, then imaginary
+    part. ValueError if the axis does not exist.
     Source: https://openxla.org/stablehlo/spec#reduce_window
 
     >>> from tetrad import lax

@@ -45,9 +45,14 @@ def kept(ndim: int, axes: Sequence[int]) -> Axes:
 
 
 def limits(type: str) -> tuple[Any, Any]:
-    """The identities of `max` and `min`, for a dtype by its short name (`f32`, `u8`)."""
+    """The identities of `max` and `min`, for a dtype by its short name (`f32`, `u8`).
+
+    Complex numbers compare by real, then by imaginary part.
+    """
     if type in ("bool", "i1"):
         return False, True
+    if type[0] == "c":
+        return complex(-math.inf, -math.inf), complex(math.inf, math.inf)
     if type.lstrip("b")[0] == "f":
         return -math.inf, math.inf
     bits = int(type[1:])
@@ -97,7 +102,7 @@ class FoldReduce(Reduce):
 class ChooserReduce(FoldReduce):
     """A fold that picks one element; tangents of elements that tie are averaged."""
 
-    accepts = "fuib"
+    accepts = "fcuib"
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         (operand,), (tangent,) = primals, tangents
@@ -114,8 +119,8 @@ class ChooserReduce(FoldReduce):
 class ReduceMax(ChooserReduce):
     """The largest element along `axes`: out[i] = maxₖ operand[i, k].
 
-    NaN if there is one; −∞ (or the dtype's smallest value) over no elements. Raises
-    ValueError for axes that the array does not have or that are named twice.
+    NaN if there is one; −∞ (or the dtype's smallest value) over no elements. Complex
+    numbers compare by real part, then imaginary part. Raises ValueError for axes that the array does not have or that are named twice.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
@@ -136,8 +141,8 @@ class ReduceMax(ChooserReduce):
 class ReduceMin(ChooserReduce):
     """The smallest element along `axes`: out[i] = minₖ operand[i, k].
 
-    NaN if there is one; +∞ (or the dtype's largest value) over no elements. Raises
-    ValueError for axes that the array does not have or that are named twice.
+    NaN if there is one; +∞ (or the dtype's largest value) over no elements. Complex
+    numbers compare by real part, then imaginary part. Raises ValueError for axes that the array does not have or that are named twice.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
@@ -303,7 +308,7 @@ class ArgReduce(Reduce):
     axes: Axes
     index_dtype: Any
 
-    accepts = "fuib"
+    accepts = "fcuib"
     sets_weak = True
 
     def type(self, operand: Aval) -> Aval:
@@ -349,7 +354,7 @@ class ArgReduce(Reduce):
         (x, i), (y, j) = state, other
         better = self.beats(block, y, x)
         tie = block.eq(x, y)
-        if _is_float(x.type):
+        if x.type[0] == "c" or _is_float(x.type):
             x_nan, y_nan = block.ne(x, x), block.ne(y, y)
             better = block.or_(better, block.and_(y_nan, block.not_(x_nan)))
             tie = block.or_(tie, block.and_(x_nan, y_nan))
@@ -367,8 +372,8 @@ def _is_float(type: str) -> bool:
 class Argmax(ArgReduce):
     """The index of the largest element along one axis: argmaxₖ operand[i, k].
 
-    The first NaN wins, then the lowest index among equals. Raises ValueError if the
-    axis is empty or does not exist, TypeError if `index_dtype` is no integer dtype.
+    The first NaN wins, then the lowest index among equals. Complex numbers compare by
+    real part, then imaginary part. Raises ValueError if the axis is empty or does not exist, TypeError if `index_dtype` is no integer dtype.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
@@ -387,8 +392,8 @@ class Argmax(ArgReduce):
 class Argmin(ArgReduce):
     """The index of the smallest element along one axis: argminₖ operand[i, k].
 
-    The first NaN wins, then the lowest index among equals. Raises ValueError if the
-    axis is empty or does not exist, TypeError if `index_dtype` is no integer dtype.
+    The first NaN wins, then the lowest index among equals. Complex numbers compare by
+    real part, then imaginary part. Raises ValueError if the axis is empty or does not exist, TypeError if `index_dtype` is no integer dtype.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
@@ -471,8 +476,6 @@ def fold_of(
     """
     name = combiner_of(computation) if not consts else None
     if name is None:
-        return None
-    if name in ("max", "min") and aval_of(x).kind not in ChooserReduce.accepts:
         return None
     fold, identity, combine = _FOLDS[name]
     out = fold(x, axes)

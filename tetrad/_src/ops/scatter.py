@@ -130,7 +130,7 @@ class ScatterMul(ScatterOp):
 class ScatterExtremum(ScatterOp):
     """The larger or smaller of operand and updates; tangents of ties are averaged."""
 
-    accepts = "fuib"
+    accepts = "fcuib"
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         operand, indices, updates = primals

@@ -388,15 +388,16 @@ class Atanh(Unary):
 class Atan2(Binary):
     """The angle of the point (y, x) in radians, in (-π, π], elementwise.
 
-    The first argument is the ordinate. Raises TypeError for all dtypes but
-    floats, and different dtypes or shapes. Source: C11 7.12.4.4.
+    The first argument is the ordinate. Of complex numbers it is
+    -i log((x + iy) / √(x² + y²)), as principal values. Raises TypeError for integers and
+    bools, and different dtypes or shapes. Source: C11 7.12.4.4.
 
     >>> from tetrad import lax
     >>> lax.atan2(1.0, 1.0)
     Array(0.7853982, dtype=float32, weak_type=True)
     """
 
-    accepts = "f"
+    accepts = "fc"
     promote = "arctan2"
 
     def derivative(self, ans: Any, x: Any, y: Any) -> tuple[Any, ...]:
@@ -404,9 +405,20 @@ class Atan2(Binary):
         return div(y, radius), div(neg(x), radius)
 
     def scalar(self, block: Any, x: Any, y: Any) -> Any:
-        return block.atan2(x, y)
+        if x.type[0] != "c":
+            return block.atan2(x, y)
+        radius = block.sqrt(block.add(block.mul(x, x), block.mul(y, y)))
+        point = block.add(y, block.mul(x, 1j))
+        return block.neg(block.mul(block.log(block.div(point, radius)), 1j))
 
-    hlo = "stablehlo.atan2"
+    def hlo(self, emit: Any, x: Any, y: Any) -> Any:
+        if x.aval.kind != "c":
+            return emit("stablehlo.atan2", x, y)
+        block = emit.block
+        square = block.add(block.mul(x, x), block.mul(y, y))
+        point = block.add(y, block.mul(x, 1j))
+        direction = block.div(point, emit("stablehlo.sqrt", square))
+        return block.mul(emit("stablehlo.log", direction), -1j)
 
 
 exp = accurate(Exp)

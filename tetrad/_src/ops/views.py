@@ -27,7 +27,7 @@ from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import Operand, Rearrange, Reduce, Shape, check_operand
 from tetrad._src.ops.placing import DevicePut
 from tetrad._src.util import dtypes
-from tetrad._src.util.dtypes import canonicalize_dtype
+from tetrad._src.util.dtypes import canonicalize_dtype, check_narrowing
 
 Strides = tuple[int, ...]
 View = tuple[Aval, Strides, int]
@@ -600,6 +600,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
     if dtypes.kind(dtype) not in "fcui":
         raise TypeError(f"lax.iota counts in numbers, got dtype {dtype.name}")
     dimension = check_axis(dimension, len(shape), "broadcasted_iota")
+    check_narrowing(max(shape[dimension] - 1, 0), dtype, "lax.iota: the last number")
     return Iota(dtype, shape, dimension)()
 
 

@@ -23,7 +23,7 @@ from tetrad._src.core.op import Axis
 from tetrad._src.ops.arithmetic import add, div, mul, rem
 from tetrad._src.ops.families import Operand, Rearrange, check_operand
 from tetrad._src.ops.gather import index_take
-from tetrad._src.ops.reduce import Argmax, Argmin, ReduceMax, ReduceMin
+from tetrad._src.ops.reduce import Argmax, Argmin, ReduceMax, ReduceMin, limits
 from tetrad._src.ops.shape import ints, reshape
 from tetrad._src.ops.slices import pad, slice, stack
 from tetrad._src.ops.views import (
@@ -147,11 +147,11 @@ class Windows(Rearrange):
             starts = [0] * ndim
             for axis, k in zip(self.axes, inside):
                 starts[axis] = k * self.dilation[axis]
-            limits = [
+            ends = [
                 first + max(n - 1, 0) * s + min(n, 1)
                 for first, n, s in zip(starts, places, self.strides)
             ]
-            parts.append(slice(operand, starts, limits, self.strides))
+            parts.append(slice(operand, starts, ends, self.strides))
         return reshape(stack(parts, ndim), out.shape)
 
 
@@ -270,7 +270,7 @@ class ReduceWindowSum(WindowReduce):
 class ReduceWindowExtreme(WindowReduce):
     """Maxima and minima: the derivative is that of the element which is taken."""
 
-    accepts = "fuib"
+    accepts = "fcuib"
 
     def arguments(self) -> Any:
         """The operation that says where the extreme elements are."""
@@ -334,17 +334,11 @@ class ReduceWindowMin(ReduceWindowExtreme):
 
 
 def _lowest(dtype: Any) -> Any:
-    kind = dtypes.kind(dtype)
-    if kind == "b":
-        return np.zeros((), dtype)
-    return np.array(-np.inf if kind == "f" else dtypes.iinfo(dtype).min, dtype)
+    return np.array(limits(dtypes.short_name(dtype))[0], dtype)
 
 
 def _highest(dtype: Any) -> Any:
-    kind = dtypes.kind(dtype)
-    if kind == "b":
-        return np.ones((), dtype)
-    return np.array(np.inf if kind == "f" else dtypes.iinfo(dtype).max, dtype)
+    return np.array(limits(dtypes.short_name(dtype))[1], dtype)
 
 
 class FoldedArgmax(Argmax):
@@ -364,7 +358,7 @@ class FoldedArgmin(Argmin):
 class ArgmaxOfWindows(WindowReduce):
     """Where in the padded operand, flattened, the largest element of each window is."""
 
-    accepts = "fuib"
+    accepts = "fcuib"
 
     def identity(self, dtype: Any) -> Any:
         return _lowest(dtype)

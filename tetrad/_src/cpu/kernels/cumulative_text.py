@@ -93,8 +93,11 @@ class Fold:
             return w.constant(zero, type)
         if self.name == "mul":
             return w.constant(1, type)
+        infinity = float("inf" if self.name == "min" else "-inf")
         if type in FLOATS:
-            return w.constant(float("inf" if self.name == "min" else "-inf"), type)
+            return w.constant(infinity, type)
+        if type in COMPLEX:
+            return w.constant(complex(infinity, infinity), type)
         bits = 8 * SIZE[type]
         least = -1 << (bits - 1) if type in SIGNED else 0
         return w.constant(least if self.name == "max" else ~least, type)
