@@ -54,12 +54,13 @@ def _buffer_baseline() -> int:
     return count([x.held for x in leaves])[0]
 
 
-def owns_first(args: Sequence[Any]) -> bool:
-    """Whether an operation that runs alone is the only holder of its first operand."""
+def owns(args: Sequence[Any], number: int) -> bool:
+    """Whether an operation that runs alone is the only holder of this operand."""
     if counts_of is None:
         return False
     return bool(
-        counts_of(args[0]) <= OPERAND and counts_of(args[0].buffer) <= OPERAND_BUFFER
+        counts_of(args[number]) <= OPERAND
+        and counts_of(args[number].buffer) <= OPERAND_BUFFER
     )
 
 
@@ -73,14 +74,17 @@ def _operand_baselines() -> tuple[int, int]:
     if counts_of is None:
         return 0, 0
 
-    def look(args: Sequence[Any]) -> tuple[int, int]:
-        return counts_of(args[0]), counts_of(args[0].buffer)  # type: ignore[misc]
+    def look(args: Sequence[Any], number: int) -> tuple[int, int]:
+        return (
+            counts_of(args[number]),  # type: ignore[misc]
+            counts_of(args[number].buffer),  # type: ignore[misc]
+        )
 
     operand = _Operand()
     operand.buffer = _Probe()
     args = (operand,)
     del operand
-    return look(args)
+    return look(args, 0)
 
 
 if _trusted():

@@ -29,6 +29,9 @@ reclaim: Callable[[], None]
 
 LOST = "lost, because Ctrl-C arrived while it was launched"
 
+TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
+_NOTHING: list[int | None] = [None]  # is taken over
+
 _programs = Cache("programs", limit=4096)
 _host_programs = Cache("programs that call Python", limit=128)  # hold users' closures
 compile_log: deque[Compiled] = deque(maxlen=4096)
@@ -231,19 +234,25 @@ class Alone:
     """The program of one operation, for `run_alone`.
 
     Operations remember theirs and may live long, so `clear_caches` takes the executables
-    back: a program without one is made anew.
+    back: a program without one is made anew. `donor` is the argument whose buffer the
+    result may take over, if looking for the owner pays.
     """
 
-    __slots__ = ("executable", "backend", "takeovers", "in_place", "__weakref__")
+    __slots__ = (
+        "executable", "backend", "donor", "taking", "copies", "always", "__weakref__",
+    )  # fmt: skip
 
-    def __init__(self, executable: Any, backend: Any) -> None:
+    def __init__(self, executable: Any, device: Any, order: Sequence[int]) -> None:
         self.executable = executable
-        self.backend = backend
-        self.takeovers: list[int | None] = [None]
-        # For an update of its first operand: what it takes over if it can.
-        self.in_place: list[int | None] | None = None
-        if executable.copies and list(executable.donors) == [0]:
-            self.in_place = [0]
+        self.backend = device.backend
+        (found,) = executable.donors
+        (aval,) = executable.out_avals
+        if aval.nbytes <= TAKE_OVER and not executable.copies:
+            found = None
+        self.donor = None if found is None else order[found]
+        self.taking: list[int | None] = [found]
+        self.copies = executable.copies  # of updates that take nothing over
+        self.always = [copy for copy in self.copies if copy.output is None]
         _singles.made.add(self)
 
 
@@ -281,22 +290,22 @@ def alone(entry: Any, x: Array) -> Alone:
     mask = tuple([by_value[i] for i in order])
     executable = _compiled(jaxpr, mask, device, x.where)
     note(x.where, jaxpr, time.perf_counter() - started, executable)
-    return Alone(executable, device.backend)
+    return Alone(executable, device, order)
 
 
 def run_alone(program: Alone, x: Array) -> bool:
-    """Runs the one operation behind `x`; no if an operand is pending or occurs twice.
+    """Runs the one operation behind `x`; no if an operand is pending.
 
-    An update is in place if nobody else holds the array; no if it would copy and
-    somebody wants to know.
+    It takes over an operand that nobody else holds. No, too, if it would copy what it
+    updates and somebody wants to know.
     """
     global launched
-    takeovers = program.takeovers
-    if program.in_place is not None:
-        if type(x.args[0]) is Array and counts.owns_first(x.args):
-            takeovers = program.in_place
-        elif config.tetrad_no_copies or events.copies.listeners:
-            return False
+    takeovers, copied = _NOTHING, program.copies
+    donor = program.donor
+    if donor is not None and counts.owns(x.args, donor):
+        takeovers, copied = program.taking, program.always
+    if copied and (config.tetrad_no_copies or events.copies.listeners):
+        return False
     buffers = []
     scalars = []
     for arg in x.args:
@@ -304,30 +313,27 @@ def run_alone(program: Alone, x: Array) -> bool:
             scalars.append(arg)
             continue
         buffer = arg.buffer
-        if buffer is None or buffer in buffers or type(buffer) is Deleted:
+        if buffer is None or type(buffer) is Deleted:
             return False
         buffers.append(buffer)
+    device = x.placement.device
+    line = x.where
     run = program.backend.execute
     if runs.listeners:
-        run = functools.partial(_observed, (x.where,))
+        run = functools.partial(_observed, (line,))
+    launched = False
     try:
-        x.buffer = run(
-            program.executable,
-            buffers,
-            scalars,
-            takeovers,
-            x.placement.device,
-            (x.where,),
-        )[0]
+        results = run(program.executable, buffers, scalars, takeovers, device, (line,))
+        x.buffer = results[0]
     except KeyboardInterrupt as stop:
-        if launched and takeovers is program.in_place:
+        if launched and takeovers is program.taking:
             results = getattr(stop, "results", None)
             x.buffer = results[0] if results else Deleted(LOST)
         raise
     finally:
         launched = False  # otherwise it takes nothing over, so it can run again
-    if program.in_place is not None and takeovers is not program.in_place:
-        copies.count(program.executable.copies, x.placement.device)
+    if copied:
+        copies.count(copied, device)
     return True
 
 

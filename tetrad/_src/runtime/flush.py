@@ -28,7 +28,6 @@ from tetrad._src.util import errors
 
 CUT = 128  # operations on a tape before it looks for its period
 LONGEST = 4096  # a tape never grows beyond this
-TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
 HEAVY = 256 << 20  # bytes that pending work moves before a tape is looked at
 FEW = 16  # operations that are never cut apart, however large: they may fuse
 
@@ -193,33 +192,34 @@ def _begin_counting(snapshot: list[Array]) -> None:
 def _run_alone(tape: Tape, x: Array) -> bool:
     """Runs a tape of one operation on ready arrays by its remembered program.
 
-    Says no if there is no such program yet, or if what `flush` finds out matters: an
-    operand that occurs twice, or one whose large buffer the result could take over.
+    Says no if what `flush` finds out matters: an operand that is pending, an update that
+    copies, memory that is full.
     """
+    global _busy
     if tape.nodes[0] is not x:
         return False
     entry = x.entry
     if type(entry) is not Entry or entry.several:
-        return False
-    large = x.aval.nbytes > TAKE_OVER
-    if large and not (entry.updates and counts.owns_first(x.args)):
         return False
     program = entry.alone
     if program is None or program.backend is None:
         program = entry.alone = execute.alone(entry, x)
     if program.backend is not x.placement.device.backend:
         return False
-    if large and program.in_place is None:
-        return False
     with lock:
         if _busy or len(tape.nodes) != 1 or x.buffer is not None:
             return False
         try:
+            _busy = True
             if not execute.run_alone(program, x):
                 return False
+        except errors.OutOfMemoryError:
+            return False  # `flush` makes room
         except KeyboardInterrupt:
             _drop_done(tape)
             raise
+        finally:
+            _busy = False
         del tape.nodes[:1]  # its thread may have gone on recording
         tape.load = 0
         tape.cut = CUT
