@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.elementwise import no_out, no_sharding
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import Planner, planned
 from tetrad._src.numpy.promote import call, same_dtype
 from tetrad._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d
 from tetrad._src.util import errors
@@ -49,7 +50,12 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Value:
     >>> jnp.concatenate([jnp.arange(2), jnp.arange(3)])
     Array([0, 1, 0, 1, 2], dtype=int32)
     """
-    return joined(_arrays(arrays, "jnp.concatenate", dtype), axis, "jnp.concatenate")
+    name = "jnp.concatenate"
+    if dtype is not None:
+        return joined(_arrays(arrays, name, dtype), axis, name)
+    return _by_plan(
+        _joins, arrays, axis, lambda xs: joined(_arrays(xs, name), axis, name)
+    )
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
@@ -59,7 +65,26 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Value:
     >>> jnp.concat([jnp.arange(2), jnp.arange(2)])
     Array([0, 1, 0, 1], dtype=int32)
     """
-    return joined(_arrays(arrays, "jnp.concat"), axis, "jnp.concat")
+    name = "jnp.concat"
+    return _by_plan(
+        _joins, arrays, axis, lambda xs: joined(_arrays(xs, name), axis, name)
+    )
+
+
+_joins = Planner("concatenate")
+_stacks = Planner("stack")
+
+
+def _by_plan(
+    planner: Planner, arrays: Any, axis: Any, function: Callable[[Any], Any]
+) -> Any:
+    """`function(arrays)`, planned if these are a list of arrays."""
+    if type(axis) is not int or type(arrays) not in (list, tuple) or not arrays:
+        return function(arrays)
+    if not all([isinstance(x, Value) for x in arrays]):
+        return function(arrays)
+    key = (axis, *[x.aval for x in arrays])
+    return planner.run(key, lambda *xs: function(xs), tuple(arrays), 1)
 
 
 def joined(xs: list[Value], axis: int | None, name: str) -> Any:
@@ -99,7 +124,14 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Va
     """
     no_out("jnp.stack", out)
     name = "jnp.stack"
-    xs = _arrays(arrays, name, dtype)
+    if dtype is not None:
+        return _stacked(_arrays(arrays, name, dtype), axis, name)
+    return _by_plan(
+        _stacks, arrays, axis, lambda xs: _stacked(_arrays(xs, name), axis, name)
+    )
+
+
+def _stacked(xs: list[Value], axis: int, name: str) -> Any:
     for i, x in enumerate(xs):
         if x.shape != xs[0].shape:
             raise errors.ShapeError(

@@ -222,17 +222,46 @@ def clip(
     if arr is None:
         raise TypeError(f"{name}: the array is missing")
     x = operand(arr, name, "arr")
-    given = [v for v in (low, high) if v is not None]
-    if any(aval_of(operand(v, name)).kind == "c" for v in (x, *given)):
+    ends = [v if v is None else _bound(x, operand(v, name), name) for v in (low, high)]
+    given = [v for v in ends if v is not None]
+    avals = tuple([aval_of(v) for v in (x, *given)])
+    if "c" in [aval.kind for aval in avals]:
         raise ValueError(
             f"{call(name)}: Complex values have no ordering and cannot be clipped;"
             " clip .real and .imag apart"
         )
+    if not isinstance(x, Value):
+        return value(_clipped(x, ends[0], ends[1], name), name)
+    sides = low is not None, high is not None
+
+    def function(x: Any, *given: Any) -> Any:
+        rest = iter(given)
+        low, high = [next(rest) if side else None for side in sides]
+        return _clipped(x, low, high, name)
+
+    return _clips.run((sides, avals), function, (x, *given))  # type: ignore[no-any-return]
+
+
+_clips = Planner("clip")
+
+
+def _bound(x: Any, bound: Any, name: str) -> Any:
+    """A number as the array `x` has its elements, if their dtype stays."""
+    kind = x.aval.kind if isinstance(x, Value) else ""
+    if (type(bound) is int and kind in ("f", "i", "u")) or (
+        type(bound) is float and kind == "f"
+    ):
+        return to(bound, x.aval.dtype, x.aval.weak_type, name)
+    return bound
+
+
+def _clipped(x: Any, low: Any, high: Any, name: str) -> Any:
+    """min(max(x, low), high) of operands, where None leaves a side open."""
     if low is not None:
         x = maximum.slow(low, x, name)
     if high is not None:
         x = minimum.slow(high, x, name)
-    return value(x, name)
+    return x
 
 
 def nan_to_num(

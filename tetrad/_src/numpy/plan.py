@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SEEN = "seen once"
 NEVER = "holds arrays of its own"
-LONG = 6  # operations from which one call is cheaper to record
+LONG = 2  # operations from which one call is cheaper to record
 
 
 class Unplanned(dict[Any, Any]):

@@ -245,7 +245,7 @@ class Binary(Function, Folds):
             try:
                 op = self.pairs.get((x1.aval, x2.aval))
             except AttributeError:
-                op = None
+                return self.with_number(x1, x2, self.name)
             if op is not None:
                 return STATE.trace.process(op, (x1, x2))
             return self.slow(x1, x2, self.name)
@@ -253,6 +253,24 @@ class Binary(Function, Folds):
             trim_traceback(error)
             del x1, x2, more, options  # which the frame that raised leads to
             raise
+
+    def with_number(self, x: Any, y: Any, name: str) -> Any:
+        """The call where one argument, as a rule, is a Python number."""
+        right = isinstance(x, Value)
+        table = (self.right if right else self.left)[config.x64]
+        array, given = (x, y) if right else (y, x)
+        kind = type(given)
+        if (kind is not float and kind is not int) or not isinstance(array, Value):
+            return self.slow(x, y, name)
+        plan = table.get((array.aval, kind))
+        if plan is None:
+            return self.slow(x, y, name)
+        op, cast = plan
+        try:
+            used = given if cast is None else cast(given)
+        except OverflowError:  # a comparison knows what to do
+            return self.slow(x, y, name)
+        return STATE.trace.process(op, (array, used) if right else (used, array))
 
     def slow(self, x: Any, y: Any, name: str) -> Any:
         """The call with all checks; that of two arrays is planned."""

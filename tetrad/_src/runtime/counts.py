@@ -54,14 +54,24 @@ def _buffer_baseline() -> int:
     return count([x.held for x in leaves])[0]
 
 
-def owns(args: Sequence[Any], number: int) -> bool:
-    """Whether an operation that runs alone is the only holder of this operand."""
+def owns(args: Sequence[Any], number: int, uses: int = 1) -> bool:
+    """Whether operations, which hold this operand `uses` times, are its only holders.
+
+    `args` holds it once more, or is what one operation holds.
+    """
     if counts_of is None:
         return False
     return bool(
-        counts_of(args[number]) <= OPERAND
+        counts_of(args[number]) < OPERAND + uses
         and counts_of(args[number].buffer) <= OPERAND_BUFFER
     )
+
+
+def unshared(args: Sequence[Any], number: int) -> bool:
+    """Whether no other array, and no view, has the memory of this operand."""
+    if counts_of is None:
+        return False
+    return bool(counts_of(args[number].buffer) <= OPERAND_BUFFER)
 
 
 class _Operand:

@@ -214,20 +214,17 @@ def _takeovers(
     donated: Sequence[Array],
 ) -> list[int | None]:
     """Which of the possible donors really gives its buffer up."""
-    if not any([d is not None for d in donors]):
-        return [None] * len(donors)
-    held = counts.count(leaves)
-    shared = counts.count([x.buffer for x in leaves])
-    given = {id(x) for x in donated}
-
-    def gives(d: int) -> bool:
-        if shared[d] > counts.BUFFER:
-            return False  # another array, or a NumPy view, has the same memory
-        if not owners:
-            return id(leaves[d]) in given
-        return held[d] <= counts.LEAF + leaves[d].uses
-
-    return [d if d is not None and gives(d) else None for d in donors]
+    given = () if owners else {id(x) for x in donated}
+    taken: list[int | None] = []
+    for d in donors:
+        if d is None:
+            free = False
+        elif owners:
+            free = counts.owns(leaves, d, leaves[d].uses + 1)
+        else:
+            free = id(leaves[d]) in given and counts.unshared(leaves, d)
+        taken.append(d if free else None)
+    return taken
 
 
 class Alone:
