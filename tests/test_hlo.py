@@ -130,8 +130,8 @@ def test_every_operation_can_be_written():
 
 
 def test_dtypes_that_have_no_name():
-    with pytest.raises(NotImplementedError, match="int4 cannot go to a PJRT device"):
-        types.tensor(Aval((2,), np.dtype(ml_dtypes.int4)))
+    with pytest.raises(NotImplementedError, match="int2 cannot go to a PJRT device"):
+        types.tensor(Aval((2,), np.dtype(ml_dtypes.int2)))
 
 
 # ------------------------------------------------------------------- elementwise, by dtype

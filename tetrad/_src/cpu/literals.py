@@ -2,7 +2,7 @@
 
 Words hold literals of a program, and inputs passed by value.
 
-A word holds the element in its low bytes. 16-bit floats travel as float32 and are
+A word holds the element in its low bytes. Floats of 16 bits and fewer travel as float32 and are
 rounded by the kernel; complex128 takes two words.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.cpu.formats import DTYPE_NAMES
 from tetrad._src.cpu.scalar import type_of
 from tetrad._src.util import dtypes
 
@@ -30,6 +31,11 @@ _PACK: dict[str, str] = {
     "bfloat16": "<f4x",
     "float32": "<f4x",
     "float64": "<d",
+    "int2": "<b7x",
+    "int4": "<b7x",
+    "uint2": "<B7x",
+    "uint4": "<B7x",
+    **dict.fromkeys(DTYPE_NAMES, "<f4x"),
 }
 
 _types: dict[Any, str] = {}

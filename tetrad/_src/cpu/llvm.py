@@ -14,6 +14,7 @@ from typing import Any
 
 from tetrad._src.cpu import engine, native_host
 from tetrad._src.cpu.literals import element_type
+from tetrad._src.cpu.registers import NARROW_FLOATS
 from tetrad._src.cpu.scalar import MEMORY_TYPE, SIZE, Block, Value
 
 PREFETCH = 4096  # bytes ahead
@@ -79,9 +80,9 @@ class Writer(Block):
             pointer = self.raw(f"getelementptr i64, ptr %args, i64 {self.words}")
         self.words += 2 if type == "c128" else 1
         with self.one_lane():
-            if type == "bf16" or type == "f16":
+            if type in NARROW_FLOATS:
                 single = self.load(pointer, "f32")
-                return self.round_half(single, type)
+                return self.round_narrow(single, type)
             return self.load(pointer, type)
 
     # Scalar index arithmetic

@@ -19,6 +19,7 @@ from tetrad._src.cpu import schedule
 from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
 from tetrad._src.cpu.loops import Fold, Loops
+from tetrad._src.cpu.registers import SMALL_FLOATS
 from tetrad._src.cpu.scalar import Value
 from tetrad._src.util.memo import Cache
 
@@ -81,6 +82,8 @@ class Folder:
         types = op.types if self.merging else fold.types
         self.type: Any = types[0] if len(types) == 1 else types
         self.one = False
+        # Floats of 8 bits and fewer are folded in single precision and rounded once.
+        self.small = self.type if self.type in SMALL_FLOATS else ""
         # Accumulators are as many as the fold would have in a kernel of its own: element
         # i goes to number i modulo that, and they are merged in halves, so that what else
         # is in the kernel, and makes vectors shorter, does not change the result.
@@ -90,7 +93,13 @@ class Folder:
     def initial(self) -> State:
         state = self.base.initial(self.block, self.type)
         self.one = isinstance(state, Value)
-        return [state] if self.one else list(state)
+        return self._widened([state] if self.one else list(state))
+
+    def _widened(self, values: Sequence[Value]) -> State:
+        if not self.small:
+            return list(values)
+        convert = self.block.convert
+        return [convert(v, "f32") if v.type == self.small else v for v in values]
 
     def _in(self, state: State) -> Any:
         return state[0] if self.one else tuple(state)
@@ -101,6 +110,7 @@ class Folder:
     def step(self, state: State, xs: Sequence[Value], index: Any) -> State:
         if self.merging:
             return self.merge(state, list(xs))
+        xs = self._widened(xs)
         x = xs[0] if len(xs) == 1 else tuple(xs)
         return self._out(self.base.step(self.block, self._in(state), x, index))
 
@@ -110,8 +120,13 @@ class Folder:
 
     def finish(self, state: State) -> State:
         if self.base.finish is None:
-            return state
-        return self._out(self.base.finish(self.block, self._in(state)))
+            finished = state
+        else:
+            finished = self._out(self.base.finish(self.block, self._in(state)))
+        if not self.small:
+            return finished
+        convert = self.block.convert
+        return [convert(v, self.small) if v.type == "f32" else v for v in finished]
 
 
 class _Folds:

@@ -8,8 +8,9 @@ polynomials with it; `scalar.py` builds the protocol that operations use on top 
 Read in this order: the tables of element types, `Value`, `Emitter`.
 
 How an element lives in a register: bool is `i1`; integers are LLVM integers, signed or
-not by the name of the type; `bf16` and `f16` are carried as `float` whose value is always
-one of the 16-bit format; a complex number is a pair of registers.
+not by the name of the type, also those of 2 and 4 bits; floats of 16 bits and fewer are
+carried as `float` whose value is always one of the format; a complex number is a pair of
+registers.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+
+from tetrad._src.cpu.formats import DTYPE_NAMES, FORMATS, INTEGER_BITS
+from tetrad._src.util.dtypes import SMALL_FLOATS as SMALL_DTYPES
 
 REGISTER_TYPE: dict[str, str] = {
     "i1": "i1",
@@ -38,6 +42,8 @@ REGISTER_TYPE: dict[str, str] = {
     "f16": "float",
     "c64": "float",
     "c128": "double",
+    **{type: f"i{bits}" for type, bits in INTEGER_BITS.items()},
+    **dict.fromkeys(FORMATS, "float"),
 }
 """LLVM's type of one lane in a register; a complex value has two such registers."""
 
@@ -47,6 +53,7 @@ MEMORY_TYPE: dict[str, str] = REGISTER_TYPE | {
     "f16": "i16",
     "c64": "[2 x float]",
     "c128": "[2 x double]",
+    **dict.fromkeys((*INTEGER_BITS, *FORMATS), "i8"),
 }
 """LLVM's type of one element in memory, as `getelementptr` wants it."""
 
@@ -66,15 +73,18 @@ SIZE: dict[str, int] = {
     "f16": 2,
     "c64": 8,
     "c128": 16,
+    **dict.fromkeys((*INTEGER_BITS, *FORMATS), 1),
 }
 """Bytes of one element in memory."""
 
-SIGNED = frozenset(("i8", "i16", "i32", "i64"))
-UNSIGNED = frozenset(("u8", "u16", "u32", "u64"))
+SIGNED = frozenset(("i2", "i4", "i8", "i16", "i32", "i64"))
+UNSIGNED = frozenset(("u2", "u4", "u8", "u16", "u32", "u64"))
 INTEGERS = SIGNED | UNSIGNED
 WIDE_FLOATS = frozenset(("f32", "f64"))
 HALF_FLOATS = frozenset(("bf16", "f16"))
-FLOATS = WIDE_FLOATS | HALF_FLOATS
+SMALL_FLOATS = frozenset(FORMATS)
+NARROW_FLOATS = HALF_FLOATS | SMALL_FLOATS  # computed in f32, then rounded
+FLOATS = WIDE_FLOATS | NARROW_FLOATS
 COMPLEX = frozenset(("c64", "c128"))
 
 REAL_OF: dict[str, str] = {"c64": "f32", "c128": "f64"}
@@ -101,6 +111,11 @@ _NUMPY_TYPES: dict[str, str] = {
     "float64": "f64",
     "complex64": "c64",
     "complex128": "c128",
+    "int2": "i2",
+    "int4": "i4",
+    "uint2": "u2",
+    "uint4": "u4",
+    **DTYPE_NAMES,
 }
 
 
@@ -118,11 +133,21 @@ def type_of(dtype: Any) -> str:
 
 def bit_width(type: str) -> int:
     """Bits of an integer or boolean lane, or of a float's memory form."""
+    if type in INTEGER_BITS:
+        return INTEGER_BITS[type]
+    if type in FORMATS:
+        return FORMATS[type].bits
     return 1 if type == "i1" else 8 * SIZE[type]
 
 
-def _round_to_half(value: float, type: str) -> float:
-    """The nearest value of `bf16` or `f16`, as a Python float."""
+_SMALL_DTYPES = {DTYPE_NAMES[name]: dtype for name, dtype in SMALL_DTYPES.items()}
+
+
+def _round_to_narrow(value: float, type: str) -> float:
+    """The nearest value of a float of 16 bits or fewer, as a Python float."""
+    if type in SMALL_FLOATS:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.float32(value).astype(_SMALL_DTYPES[type]))
     if type == "f16":
         with np.errstate(over="ignore"):
             return float(np.float16(value))
@@ -157,8 +182,8 @@ def _literal(value: Any, type: str) -> str:
         return "true" if value else "false"
     if type in FLOATS:
         number = float(value)
-        if type in HALF_FLOATS:
-            number = _round_to_half(number, type)
+        if type in NARROW_FLOATS:
+            number = _round_to_narrow(number, type)
         elif type == "f32":
             with np.errstate(over="ignore"):
                 number = float(np.float32(number))

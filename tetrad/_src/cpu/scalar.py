@@ -3,8 +3,8 @@
 In: calls such as `b.add(x, y)` made by the `scalar(self, b, *xs)` rule of an operation.
 Out: `block.lines`, straight-line LLVM text for `block.lanes` elements at once, and
 `block.declarations`, the module-level text that it needs. Methods are typed by their
-operands and do what XLA does for each dtype. Nothing depends on fusion: a 16-bit float is
-rounded to its format after every operation.
+operands and do what XLA does for each dtype. Nothing depends on fusion: a float of 16
+bits or fewer is rounded to its format after every operation.
 
     block = Block(16, "a")                     # 16 lanes; names start with %a
     x = block.load("%pointer", "f32")          # 16 elements from %pointer
@@ -41,12 +41,14 @@ from tetrad._src.cpu.math_power import integer_power
 from tetrad._src.cpu.registers import (
     COMPLEX,
     FLOATS,
-    HALF_FLOATS,
     INTEGERS,
     MEMORY_TYPE,
+    NARROW_FLOATS,
     REAL_OF,
+    REGISTER_TYPE,
     SIGNED,
     SIZE,
+    SMALL_FLOATS,
     UNSIGNED,
     Value,
     bit_width,
@@ -67,8 +69,15 @@ class Block(BitsBlock):
         return type_of(dtype)
 
     def _rounded(self, x: Value, type: str) -> Value:
-        """An f32 result as a value of a 16-bit format; others pass."""
-        return self.round_half(x, type) if type in HALF_FLOATS else x
+        """An f32 result as a value of a narrow format; others pass."""
+        return self.round_narrow(x, type) if type in NARROW_FLOATS else x
+
+    def _representable(self, x: Value) -> Value:
+        """A value that other floats hold, made one that small floats do too.
+
+        Not all of them have -0, negative numbers, or the next whole number.
+        """
+        return self.round_narrow(x, x.type) if x.type in SMALL_FLOATS else x
 
     def _arithmetic(
         self, x: Value | float, y: Value | float, float_name: str, name: str
@@ -158,7 +167,7 @@ class Block(BitsBlock):
         if x.type in COMPLEX:
             real, imag = self._in_parts(x)
             return self.complex(-real, -imag)
-        return super().neg(x)
+        return self._representable(super().neg(x))
 
     def abs(self, x: Value) -> Value:
         """Magnitude; of complex numbers a real; the smallest integer stays."""
@@ -166,7 +175,7 @@ class Block(BitsBlock):
             return self.magnitude(x)
         if x.type in SIGNED:
             return self.call(
-                f"llvm.abs.{self.suffix(MEMORY_TYPE[x.type])}",
+                f"llvm.abs.{self.suffix(REGISTER_TYPE[x.type])}",
                 x.type,
                 x,
                 extra="i1 false",
@@ -179,7 +188,9 @@ class Block(BitsBlock):
         """−1, 0 or 1; NaN and signed zeros stay."""
         if x.type in FLOATS:
             one = self.copysign(self.constant(1.0, x.type), x)
-            trivial = self.compare("ueq", x, 0)
+            # Not every format has a zero to compare with.
+            number = self.relabel(x, "f32") if x.type in SMALL_FLOATS else x
+            trivial = self.compare("ueq", number, 0)
             return self.select(trivial, x, one)
         if x.type in COMPLEX:
             return self._complex_function("sign", x)
@@ -238,7 +249,7 @@ class Block(BitsBlock):
         """1/√x."""
         if x.type in COMPLEX:
             return self._complex_function("rsqrt", x)
-        single = self.relabel(x, "f32") if x.type in HALF_FLOATS else x
+        single = self.relabel(x, "f32") if x.type in NARROW_FLOATS else x
         return self._rounded(1.0 / self.square_root(single), x.type)
 
     # Comparison
@@ -291,7 +302,8 @@ class Block(BitsBlock):
             return self.binary("and", self.is_finite(real), self.is_finite(imag))
         if x.type not in FLOATS:
             return self.constant(True, "i1")
-        return self.compare("olt", self.magnitude(x), float("inf"))
+        single = self.relabel(x, "f32") if x.type in SMALL_FLOATS else x
+        return self.compare("olt", self.magnitude(single), float("inf"))
 
     # Rounding
 
@@ -319,15 +331,17 @@ class Block(BitsBlock):
         rest = self.binary("fsub", x, whole)
         tie = self.compare("oge", self.magnitude(rest), 0.5)
         step = self.copysign(self.constant(1.0, x.type), x)
-        return self.select(tie, self.binary("fadd", whole, step), whole)
+        away = self.binary("fadd", whole, step)
+        return self._representable(self.select(tie, away, whole))
 
     def _whole(self, x: Value, name: str) -> Value:
         if x.type not in FLOATS:
             return x
         if self.has_fma:
-            return self.intrinsic(name, x)
-        if x.type in HALF_FLOATS:
-            return self.relabel(self._whole(self.relabel(x, "f32"), name), x.type)
+            return self._representable(self.intrinsic(name, x))
+        if x.type in NARROW_FLOATS:
+            single = self._whole(self.relabel(x, "f32"), name)
+            return self._representable(self.relabel(single, x.type))
         nearest = self.nearest(x)
         if name == "rint":
             return nearest
@@ -368,12 +382,12 @@ class Block(BitsBlock):
     # Functions
 
     def _function(self, name: str, *operands: Value) -> Value:
-        """A function of the math library; 16-bit floats go through f32."""
+        """A function of the math library; narrow floats go through f32."""
         type = operands[0].type
         if type in COMPLEX:
             return self._complex_function(name, *operands)
         single = [
-            self.relabel(x, "f32") if type in HALF_FLOATS else x for x in operands
+            self.relabel(x, "f32") if type in NARROW_FLOATS else x for x in operands
         ]
         function: Any = UNARY[name] if len(operands) == 1 else BINARY[name]
         return self._rounded(function(self, *single), type)

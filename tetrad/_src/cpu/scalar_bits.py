@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 
+from tetrad._src.cpu.formats import FORMATS, Special
 from tetrad._src.cpu.registers import (
-    HALF_FLOATS,
+    NARROW_FLOATS,
     SIGNED,
+    SMALL_FLOATS,
     Value,
     bit_width,
 )
@@ -122,6 +124,8 @@ class BitsBlock(MemoryBlock):
 
     def nextafter(self, x: Value, y: Value) -> Value:
         """The next float after `x` in the direction of `y`."""
+        if x.type in SMALL_FLOATS:
+            return self._next_small(x, y)
         x_bits, y_bits = self._integer_bits(x), self._integer_bits(y)
         type = x_bits.type
         sign = -1 << (bit_width(type) - 1)
@@ -137,7 +141,28 @@ class BitsBlock(MemoryBlock):
         nan = self.constant(math.nan, x.type)
         return self.select(self.compare("uno", x, y), nan, result)
 
+    def _next_small(self, x: Value, y: Value) -> Value:
+        """`nextafter` of small floats: numbers in order are codes with a sign."""
+        form = FORMATS[x.type]
+        mask = 1 << form.size if form.mantissa else 0
+        code = self.cast("zext", self.encode_small(x, x.type), "i32")
+        below = self.compare("ne", code & mask, 0)
+        size = code & ((1 << form.size) - 1)
+        place = self.select(below, -size, size)
+        grows = self.compare("olt", x, y)
+        place = place + self.select(grows, self.constant(1, "i32"), -1)
+        negative = self.compare("slt", place, 0)
+        size = self.select(negative, -place, place)
+        if form.special is not Special.MINUS_ZERO:
+            zero = self.compare("eq", place, 0)
+            negative = self.select(zero, below, negative)
+        code = self.select(negative, size | mask, size)
+        result = self.decode_small(self.cast("trunc", code, "u8"), x.type)
+        result = self.select(self.compare("oeq", x, y), y, result)
+        nan = self.relabel(self.constant(math.nan, "f32"), x.type)
+        return self.select(self.compare("uno", x, y), nan, result)
+
     def _integer_bits(self, x: Value) -> Value:
-        if x.type in HALF_FLOATS:
-            return self.relabel(self.pack_half(x), "i16")
+        if x.type in NARROW_FLOATS:
+            return self.relabel(self.pack_narrow(x), "i16")
         return self.bits(x)

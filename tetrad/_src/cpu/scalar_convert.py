@@ -1,8 +1,8 @@
 """Conversions between element types, and the 16-bit floats.
 
 In: values of any element type; out: values of another. `ConvertBlock` adds to the emitter
-the rounding of a single-precision register to `bf16` or `f16`, the packing of these into
-their 16 bits and back, `convert` for every pair of types, and `bitcast`.
+the rounding of a single-precision register to a narrower float, the packing of these into
+their bits and back, `convert` for every pair of types, and `bitcast`.
 """
 
 from __future__ import annotations
@@ -12,30 +12,34 @@ import math
 from tetrad._src.cpu.registers import (
     COMPLEX,
     FLOATS,
-    HALF_FLOATS,
     INTEGERS,
+    NARROW_FLOATS,
     REAL_OF,
     REGISTER_TYPE,
     SIGNED,
     SIZE,
-    Emitter,
+    SMALL_FLOATS,
     Value,
+    bit_width,
 )
+from tetrad._src.cpu.scalar_small import SmallBlock
 
 _HALF_QUIET = 0x7E00
 _TWO_112 = 2.0**112
 
 
-class ConvertBlock(Emitter):
+class ConvertBlock(SmallBlock):
     """The emitter with conversions between all element types."""
 
-    # 16-bit floats
+    # Floats of 16 bits and fewer
 
-    def round_half(self, x: Value, type: str) -> Value:
-        """An f32 register rounded to the nearest `bf16` or `f16`, ties to even."""
+    def round_narrow(self, x: Value, type: str) -> Value:
+        """An f32 register rounded to the nearest number of a narrow float."""
         x = self.relabel(x, "f32")
         if type == "bf16":
             return self.relabel(self._round_bfloat(x), type)
+        if type in SMALL_FLOATS:
+            return self.decode_small(self.encode_small(x, type), type)
         if self.has_fma:
             return self._native_half(x)
         return self.relabel(self._round_half_in_integers(x), type)
@@ -64,8 +68,10 @@ class ConvertBlock(Emitter):
         y = self.select(self.compare("uno", x, x), x, y)
         return self.copysign(y, x)
 
-    def pack_half(self, x: Value) -> Value:
-        """The 16 bits (u16) of a `bf16` or `f16` register."""
+    def pack_narrow(self, x: Value) -> Value:
+        """The 16 bits (u16), or the byte (u8), of a narrow float in its register."""
+        if x.type in SMALL_FLOATS:
+            return self.encode_small(x, x.type, exact=True)
         single = self.relabel(x, "f32")
         if x.type == "bf16":
             bits = self.relabel(self.bits(single), "u32")
@@ -82,8 +88,10 @@ class ConvertBlock(Emitter):
         sign = (self.relabel(self.bits(single), "u32") >> 16) & 0x8000
         return self.cast("trunc", bits | sign, "u16")
 
-    def unpack_half(self, bits: Value, type: str) -> Value:
-        """The `bf16` or `f16` register with these 16 bits (u16)."""
+    def unpack_narrow(self, bits: Value, type: str) -> Value:
+        """The narrow float with these 16 bits (u16), or this byte (u8)."""
+        if type in SMALL_FLOATS:
+            return self.decode_small(bits, type)
         if type == "f16" and self.has_fma:
             half = self.vector("half")
             narrow = self.raw(f"bitcast {self.vector('i16')} {bits.ref} to {half}")
@@ -144,18 +152,18 @@ class ConvertBlock(Emitter):
         return self.cast("zext", x, type)
 
     def _convert_integer(self, x: Value, type: str) -> Value:
-        if SIZE[x.type] == SIZE[type]:
+        if bit_width(x.type) == bit_width(type):
             return self.relabel(x, type)
-        if SIZE[x.type] > SIZE[type]:
+        if bit_width(x.type) > bit_width(type):
             return self.cast("trunc", x, type)
         return self.cast("sext" if x.type in SIGNED else "zext", x, type)
 
     def _convert_float(self, x: Value, type: str) -> Value:
-        if type in HALF_FLOATS:
+        if type in NARROW_FLOATS:
             if x.type == "f64":
                 x = self._truncate_to_odd(x)
-            return self.round_half(x, type)
-        single = self.relabel(x, "f32") if x.type in HALF_FLOATS else x
+            return self.round_narrow(x, type)
+        single = self.relabel(x, "f32") if x.type in NARROW_FLOATS else x
         if single.type == type:
             return single
         return self.cast("fpext" if type == "f64" else "fptrunc", single, type)
@@ -182,14 +190,14 @@ class ConvertBlock(Emitter):
 
     def _integer_to_float(self, x: Value, type: str) -> Value:
         name = "sitofp" if x.type in SIGNED else "uitofp"
-        if type not in HALF_FLOATS:
+        if type not in NARROW_FLOATS:
             return self.cast(name, x, type)
         if SIZE[x.type] <= 2:
-            return self.round_half(self.cast(name, x, "f32"), type)
+            return self.round_narrow(self.cast(name, x, "f32"), type)
         if SIZE[x.type] == 8:
             x = self._sticky(x)
         wide = self.cast(name, x, "f64")
-        return self.round_half(self._truncate_to_odd(wide), type)
+        return self.round_narrow(self._truncate_to_odd(wide), type)
 
     def _sticky(self, x: Value) -> Value:
         """A 64-bit integer that f64 holds and that rounds to 16 bits as `x` does."""
@@ -204,15 +212,19 @@ class ConvertBlock(Emitter):
             return x
         if "i1" in (x.type, type) and 1 in (SIZE[x.type], SIZE[type]):
             return self.convert(x, type)
-        if x.type in COMPLEX or type in COMPLEX or SIZE[x.type] != SIZE[type]:
+        old, new = bit_width(x.type), bit_width(type)
+        if x.type in COMPLEX or type in COMPLEX or old != new:
             raise TypeError(
-                f"cannot reinterpret {8 * SIZE[x.type]}-bit {x.type} as "
-                f"{8 * SIZE[type]}-bit {type}: the sizes must agree"
+                f"cannot reinterpret {old}-bit {x.type} as "
+                f"{new}-bit {type}: the sizes must agree"
             )
-        if x.type in HALF_FLOATS:
-            x = self.pack_half(x)
-        if type in HALF_FLOATS:
-            return self.unpack_half(x, type)
+        if x.type in NARROW_FLOATS:
+            x = self.pack_narrow(x)
+        if type in NARROW_FLOATS:
+            x = self._convert_integer(x, "u16" if SIZE[type] == 2 else "u8")
+            return self.unpack_narrow(x, type)
+        if x.type in INTEGERS and bit_width(x.type) != new:
+            return self._convert_integer(x, type)
         if (x.type in INTEGERS) == (type in INTEGERS):
             return self.relabel(x, type)
         return self.cast("bitcast", x, type)

@@ -1,7 +1,8 @@
 """Loads and stores of all element types, contiguous or by index, masked or not.
 
 In: names of pointer registers (elements in memory form) and index values; out: values,
-or stores. Bool is one byte in memory, 16-bit floats are their bits, complex elements are
+or stores. Bool is one byte in memory, narrow floats are their bits, integers of less than
+8 bits are the low ones of a byte, complex elements are
 interleaved pairs. Lanes outside a mask touch no memory and read as zero.
 """
 
@@ -10,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tetrad._src.cpu.formats import FORMATS, INTEGER_BITS
 from tetrad._src.cpu.registers import (
     COMPLEX,
-    HALF_FLOATS,
     MEMORY_TYPE,
+    NARROW_FLOATS,
     REAL_OF,
     REGISTER_TYPE,
     SIZE,
@@ -21,7 +23,12 @@ from tetrad._src.cpu.registers import (
 )
 from tetrad._src.cpu.scalar_convert import ConvertBlock
 
-_STORED_AS: dict[str, str] = {"i1": "u8", "bf16": "u16", "f16": "u16"}
+_STORED_AS: dict[str, str] = {
+    "i1": "u8",
+    "bf16": "u16",
+    "f16": "u16",
+    **dict.fromkeys((*INTEGER_BITS, *FORMATS), "u8"),
+}
 
 
 class MemoryBlock(ConvertBlock):
@@ -180,15 +187,19 @@ class MemoryBlock(ConvertBlock):
     def _from_memory(self, x: Value, type: str) -> Value:
         if type == "i1":
             return self.compare("ne", x, 0)
-        if type in HALF_FLOATS:
-            return self.unpack_half(x, type)
+        if type in NARROW_FLOATS:
+            return self.unpack_narrow(x, type)
+        if type in INTEGER_BITS:
+            return self.cast("trunc", x, type)
         return x
 
     def _to_memory(self, x: Value) -> Value:
         if x.type == "i1":
             return self.cast("zext", x, "u8")
-        if x.type in HALF_FLOATS:
-            return self.pack_half(x)
+        if x.type in NARROW_FLOATS:
+            return self.pack_narrow(x)
+        if x.type in INTEGER_BITS:
+            return self.cast("zext", x, "u8")
         return x
 
     def _splat(self, scalar: str, type: str) -> str:

@@ -27,7 +27,7 @@ _LETTERS = {"f": "float", "i": "int", "u": "uint"}
 
 def dtype_of(type: str) -> np.dtype[Any]:
     """The dtype that scalar rules call `type`."""
-    found = _DTYPES.get(type)
+    found = _DTYPES.get(type) or dtypes.SMALL_BY_SHORT_NAME.get(type)
     return np.dtype(_LETTERS[type[0]] + type[1:]) if found is None else found
 
 
@@ -46,8 +46,10 @@ class Block:
     def constant(self, value: Any, type: str) -> Value:
         dtype = dtype_of(type)
         host = np.asarray(value)
-        if dtype.kind in "iu" and host.dtype.kind in "iu":
-            host = np.asarray(int(value) % (1 << 8 * dtype.itemsize), np.uint64)
+        if dtypes.kind(dtype) in "iu" and host.dtype.kind in "iu":
+            host = np.asarray(
+                int(value) % (1 << dtypes.itemsize_bits(dtype)), np.uint64
+            )
         return self.writer.constant(host.astype(dtype), Aval((), dtype))
 
     def convert(self, x: Value, type: str) -> Value:

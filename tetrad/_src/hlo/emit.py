@@ -144,7 +144,7 @@ class Emitter:
         (x,) = operands
         block = Block(self.writer)
         if isinstance(op.hlo, str) and x.aval.kind != "c":
-            short = x.aval.kind == "f" and x.aval.dtype.itemsize == 2
+            short = x.aval.kind == "f" and x.aval.dtype.itemsize <= 2
             wide = block.convert(x, "f32") if short else x
             start = op.initial(block, wide.type)
             (result,) = self._fold(op, start, [wide], _combiner(op.hlo))

@@ -16,7 +16,8 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.util import dtypes
 
-# MLIR's name of an element type and PJRT's, by the name of the dtype.
+# MLIR's name of an element type and PJRT's, by the name of the dtype. XLA has no sound
+# programs for integers of 2 bits: sorting is wrong, and concatenating ends the process.
 _NAMES = {
     "bool": ("i1", "PRED"),
     "int8": ("i8", "S8"),
@@ -41,6 +42,12 @@ _NAMES = {
     "float8_e4m3fnuz": ("f8E4M3FNUZ", "F8E4M3FNUZ"),
     "float8_e5m2": ("f8E5M2", "F8E5M2"),
     "float8_e5m2fnuz": ("f8E5M2FNUZ", "F8E5M2FNUZ"),
+    "float8_e3m4": ("f8E3M4", "F8E3M4"),
+    "float8_e4m3": ("f8E4M3", "F8E4M3"),
+    "float8_e8m0fnu": ("f8E8M0FNU", "F8E8M0FNU"),
+    "float4_e2m1fn": ("f4E2M1FN", "F4E2M1FN"),
+    "int4": ("i4", "S4"),
+    "uint4": ("ui4", "U4"),
 }
 
 

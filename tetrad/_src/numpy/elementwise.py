@@ -487,7 +487,7 @@ def _rounded(a: Any, decimals: int) -> Any:
     if decimals == 0:
         return _to_even(x)
     aval = aval_of(x)
-    narrow = aval.dtype.itemsize == 2
+    narrow = aval.dtype.itemsize <= 2
     if narrow:
         x = lax.convert_element_type(x, np.float32)
     scale = 10 ** builtins.abs(decimals)

@@ -621,7 +621,7 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
         x = lax.convert_element_type(x, np.uint8)
     if dtypes.kind(found) == "b":
         return lax.ne(lax.bitcast_convert_type(x, np.uint8), np.uint8(0))
-    old, new = x.dtype.itemsize, found.itemsize
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(found)
     if old == new:
         return lax.bitcast_convert_type(x, found)
     if not x.ndim:

@@ -104,9 +104,7 @@ def bottom(dtype: Any) -> Any:
     if kind == "b":
         return np.bool_(False)
     _need_numbers(kind)
-    if kind == "c":
-        return dtype.type(complex(-math.inf, -math.inf))
-    return dtype.type(-math.inf) if kind == "f" else dtype.type(dtypes.iinfo(dtype).min)
+    return dtype.type(dtypes.extremes(dtype)[0])
 
 
 def top(dtype: Any) -> Any:
@@ -115,16 +113,14 @@ def top(dtype: Any) -> Any:
     if kind == "b":
         return np.bool_(True)
     _need_numbers(kind)
-    if kind == "c":
-        return dtype.type(complex(math.inf, math.inf))
-    return dtype.type(math.inf) if kind == "f" else dtype.type(dtypes.iinfo(dtype).max)
+    return dtype.type(dtypes.extremes(dtype)[1])
 
 
 # --------------------------------------------------------------------------- sum, product
 
 
 def _short_float(dtype: Any) -> bool:
-    return dtypes.kind(dtype) == "f" and dtype.itemsize == 2
+    return dtypes.kind(dtype) == "f" and dtype.itemsize <= 2
 
 
 @planned()

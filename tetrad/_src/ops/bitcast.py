@@ -62,46 +62,49 @@ def bitcast_convert_type(operand: Operand, new_dtype: Any) -> Any:
             "lax.bitcast_convert_type reads floats and integers, got"
             f" {aval.long_name()} and new_dtype {new_dtype.name}"
         )
-    old, new = aval.dtype.itemsize, new_dtype.itemsize
+    old, new = dtypes.itemsize_bits(aval.dtype), dtypes.itemsize_bits(new_dtype)
+    if old % min(old, new) or new % min(old, new):
+        raise ValueError(
+            f"lax.bitcast_convert_type: the {old} bits of {aval.dtype.name} and the {new}"
+            f" of {new_dtype.name} do not divide each other"
+        )
     if new < old:
-        return BitcastConvertType(new_dtype)(_taken_apart(operand, old // new))
+        return BitcastConvertType(new_dtype)(_taken_apart(operand, old, new))
     if new > old:
-        return BitcastConvertType(new_dtype)(_put_together(operand, new // old))
+        return BitcastConvertType(new_dtype)(_put_together(operand, old, new))
     return BitcastConvertType(new_dtype)(operand)
 
 
-def _unsigned(itemsize: int) -> np.dtype[Any]:
-    return np.dtype(f"uint{8 * itemsize}")
+def _unsigned(bits: int) -> np.dtype[Any]:
+    name = f"uint{bits}"
+    return dtypes.SMALL_INTEGERS.get(name) or np.dtype(name)
 
 
-def _taken_apart(x: Operand, count: int) -> Any:
-    """The bits of `x` as unsigned integers, `count` for each element."""
+def _taken_apart(x: Operand, old: int, new: int) -> Any:
+    """The `old` bits of each element as unsigned integers of `new` bits."""
     aval = aval_of(x)
-    wide = _unsigned(aval.dtype.itemsize)
-    shape = (*aval.shape, count)
+    wide = _unsigned(old)
+    shape = (*aval.shape, old // new)
     bits = broadcast_in_dim(BitcastConvertType(wide)(x), shape, tuple(range(aval.ndim)))
-    width = 8 * aval.dtype.itemsize // count
     places = broadcasted_iota(wide, shape, aval.ndim)
-    shifted = shift_right_logical(bits, mul(places, width))
-    return convert_element_type(shifted, _unsigned(aval.dtype.itemsize // count))
+    shifted = shift_right_logical(bits, mul(places, new))
+    return convert_element_type(shifted, _unsigned(new))
 
 
-def _put_together(x: Operand, count: int) -> Any:
-    """Elements along the last axis of `x`, of which there are `count`, as one."""
+def _put_together(x: Operand, old: int, new: int) -> Any:
+    """Elements of `old` bits along the last axis of `x` as one of `new` bits."""
     aval = aval_of(x)
+    count = new // old
     if not aval.shape or aval.shape[-1] != count:
         raise ValueError(
             f"lax.bitcast_convert_type to a dtype {count} times as wide needs a last"
             f" axis of extent {count}, got {aval.long_name()}"
         )
-    width = 8 * aval.dtype.itemsize
-    wide = _unsigned(aval.dtype.itemsize * count)
-    bits = convert_element_type(
-        BitcastConvertType(_unsigned(aval.dtype.itemsize))(x), wide
-    )
+    wide = _unsigned(new)
+    bits = convert_element_type(BitcastConvertType(_unsigned(old))(x), wide)
     places = broadcasted_iota(wide, aval.shape, aval.ndim - 1)
     # The parts have no bits in common, so their sum puts them side by side.
-    return reduce_sum(shift_left(bits, mul(places, width)), (aval.ndim - 1,))
+    return reduce_sum(shift_left(bits, mul(places, old)), (aval.ndim - 1,))
 
 
 bitcast_convert_type.__doc__ = BitcastConvertType.__doc__

@@ -275,6 +275,15 @@ class DotGeneral(Op):
             f" lhs_contracting_dimensions = {list(lc)},"
             f" rhs_contracting_dimensions = {list(rc)}>"
         )
+        out = self.type(lhs.aval, rhs.aval)
+        if out.kind != "b" and min(map(_bits, (lhs.aval, rhs.aval))) < min(
+            8, _bits(out)
+        ):
+            # XLA has no products of such numbers with wider results.
+            lhs, rhs = [
+                emit("stablehlo.convert", x, result=Aval(x.aval.shape, out.dtype))
+                for x in (lhs, rhs)
+            ]
         names = [p.name for p in self.precision or (Precision.DEFAULT,) * 2]
         precisions = ", ".join([f"#stablehlo<precision {name}>" for name in names])
         return emit(
@@ -284,6 +293,10 @@ class DotGeneral(Op):
             dot_dimension_numbers=numbers,
             precision_config=f"[{precisions}]",
         )
+
+
+def _bits(x: Aval) -> int:
+    return dtypes.itemsize_bits(x.dtype)
 
 
 def _free(ndim: int, contract: Axes, batch: Axes) -> Axes:

@@ -337,7 +337,7 @@ def expanded(op: ConvGeneralDilated, lhs: Any, rhs: Any) -> Any:
     how = op.sliding(aval_of(lhs), aval_of(rhs))
     computed = (
         np.dtype(np.float32)
-        if out.dtype.itemsize == 2 and out.kind == "f"
+        if out.dtype.itemsize <= 2 and out.kind == "f"
         else out.dtype
     )
     lhs, rhs = convert_element_type(lhs, computed), convert_element_type(rhs, computed)

@@ -53,6 +53,9 @@ def limits(type: str) -> tuple[Any, Any]:
         return False, True
     if type[0] == "c":
         return complex(-math.inf, -math.inf), complex(math.inf, math.inf)
+    small = dtypes.SMALL_BY_SHORT_NAME.get(type)
+    if small is not None:
+        return dtypes.extremes(small)
     if type.lstrip("b")[0] == "f":
         return -math.inf, math.inf
     bits = int(type[1:])

@@ -13,6 +13,7 @@ Reading order: names, keys, canonical types, the lattice, questions about types.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, Final, TypeAlias
 
 import ml_dtypes
@@ -31,6 +32,7 @@ __all__ = [
     "check_narrowing",
     "dtype_of_python_scalar",
     "extended",
+    "extremes",
     "finfo",
     "float0",
     "iinfo",
@@ -563,6 +565,32 @@ def iinfo(dtype: Any) -> Any:
 _iinfo = functools.cache(ml_dtypes.iinfo)  # asked for by eager operations
 
 
+@functools.cache
+def extremes(dtype: Dtype) -> tuple[Any, Any]:
+    """The least and the greatest number: -∞ and ∞ where the type has them.
+
+    >>> extremes(np.dtype(ml_dtypes.float8_e4m3fn))
+    (-448.0, 448.0)
+    """
+    letter = kind(dtype)
+    if letter == "b":
+        return False, True
+    if letter in "iu":
+        limits = _iinfo(dtype)
+        return int(limits.min), int(limits.max)
+    if letter == "c":
+        return complex(-math.inf, -math.inf), complex(math.inf, math.inf)
+    if dtype in _WITHOUT_INFINITY:
+        info = ml_dtypes.finfo(dtype)
+        return float(info.min), float(info.max)
+    return -math.inf, math.inf
+
+
+_WITHOUT_INFINITY: Final = frozenset(
+    [d for n, d in SMALL_FLOATS.items() if n.endswith(("fn", "fnu", "fnuz"))]
+)
+
+
 def itemsize_bits(dtype: Any) -> int:
     """The bits that a value carries: 4 for int4, which occupies a byte in memory."""
     found = as_dtype(dtype)
@@ -608,6 +636,11 @@ def short_name(dtype: Dtype) -> str:
         if name.startswith(prefix):
             return short + name[len(prefix) :]
     return name
+
+
+SMALL_BY_SHORT_NAME: Final = {
+    short_name(dtype): dtype for dtype in (SMALL_INTEGERS | SMALL_FLOATS).values()
+}
 
 
 # --- Narrowing ---------------------------------------------------------------------------

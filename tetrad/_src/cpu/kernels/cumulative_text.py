@@ -7,7 +7,7 @@ Along a row, vectors are folded in registers (log₂ lanes steps) and joined wit
 before, the carry. Down columns each lane is a carry of its own. Carries are wider than
 elements where that helps: sums and log-sums of single precision are carried in double,
 sums of double precision in two doubles, of which the second holds the rounding errors.
-16-bit floats are computed in single precision, and each result is rounded once.
+Floats of 16 bits and fewer are computed in single precision, and each result is rounded once.
 
 Long rows are cut into blocks whose bounds depend on nothing but the extent: `totals`
 folds each block, `starts` turns totals into the carries with which blocks begin, and
@@ -26,10 +26,11 @@ from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.registers import (
     COMPLEX,
     FLOATS,
-    HALF_FLOATS,
+    NARROW_FLOATS,
     REAL_OF,
     SIGNED,
     SIZE,
+    bit_width,
 )
 from tetrad._src.cpu.scalar import Value
 
@@ -49,7 +50,7 @@ class Fold:
         self.w = w
         self.name = name
         self.stored = "u8" if type == "i1" else type
-        self.type = "f32" if type in HALF_FLOATS else self.stored
+        self.type = "f32" if type in NARROW_FLOATS else self.stored
         # Extremes of floats are found among codes of the same order.
         self.coded = type if name in ("max", "min") and type in FLOATS else ""
         if self.coded:
@@ -77,8 +78,8 @@ class Fold:
     def store(self, x: Value, pointer: str, mask: Value | None) -> None:
         if self.coded:
             x = element_of(self.w, x, self.coded)
-        if self.stored in HALF_FLOATS:
-            x = self.w.round_half(x, self.stored)
+        if self.stored in NARROW_FLOATS:
+            x = self.w.round_narrow(x, self.stored)
         self.w.store(x, pointer, mask)
 
     def identity(self, type: str) -> Value:
@@ -98,7 +99,7 @@ class Fold:
             return w.constant(infinity, type)
         if type in COMPLEX:
             return w.constant(complex(infinity, infinity), type)
-        bits = 8 * SIZE[type]
+        bits = bit_width(type)
         least = -1 << (bits - 1) if type in SIGNED else 0
         return w.constant(least if self.name == "max" else ~least, type)
 

@@ -4,7 +4,7 @@ In: the axes that are summed over (`contract`) and that run along together (`bat
 two operands. The remaining axes are free. If the axes of each kind can be walked with
 one stride, an operand is a batch of matrices, plain or transposed, as BLAS wants them;
 `order` says in which order of axes an operand must be copied otherwise. Element types
-that BLAS lacks (integers, bool, 16-bit floats) have a plain vector kernel here.
+that BLAS lacks (integers, bool, narrow floats) have a plain vector kernel here.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tetrad._src.cpu.kernels import matvec
 from tetrad._src.cpu.kernels.base import In, KernelCall, Launch, Operand, Out
 from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.llvm import Writer, module
+from tetrad._src.cpu.registers import NARROW_FLOATS
 from tetrad._src.cpu.scalar import Value
 
 Axes = tuple[int, ...]
@@ -205,7 +206,7 @@ def _plain(
 
 
 def _sum_type(result: str) -> str:
-    return "f32" if result in ("f16", "bf16") else result
+    return "f32" if result in NARROW_FLOATS else result
 
 
 @functools.cache

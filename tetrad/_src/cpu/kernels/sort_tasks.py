@@ -20,6 +20,7 @@ from collections.abc import Callable
 from tetrad._src.cpu.kernels import transpose
 from tetrad._src.cpu.kernels.sort_radix import SLACK
 from tetrad._src.cpu.kernels.sort_text import (
+    REPAIRED,
     Function,
     Texts,
     plain_code,
@@ -27,7 +28,7 @@ from tetrad._src.cpu.kernels.sort_text import (
     write_plain,
     write_records,
 )
-from tetrad._src.cpu.registers import COMPLEX, FLOATS, SIZE
+from tetrad._src.cpu.registers import COMPLEX, SIZE
 
 BLOCK = 16384  # elements that a task encodes or takes
 PARTS = 8  # of a long row
@@ -94,7 +95,7 @@ class Call:
             w.line(f"call void @take{position}(ptr {x}, ptr {codes}, ptr {y}, {span})")
 
     def mend(self, ins: list[str], codes: str, outs: list[str]) -> None:
-        if self.plain and self.types[0] in FLOATS:
+        if self.plain and self.types[0] in REPAIRED:
             rows = f"ptr {ins[0]}, ptr {codes}, ptr {outs[0]}"
             self.w.line(f"call void @mend_row({rows}, i64 {self.n})")
 

@@ -20,11 +20,34 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tetrad._src.cpu import engine, schedule
+from tetrad._src.cpu.formats import FORMATS, Special
 from tetrad._src.cpu.llvm import Writer
-from tetrad._src.cpu.registers import COMPLEX, FLOATS, REAL_OF, SIZE, UNSIGNED
+from tetrad._src.cpu.registers import (
+    COMPLEX,
+    FLOATS,
+    REAL_OF,
+    SIZE,
+    UNSIGNED,
+    bit_width,
+)
 from tetrad._src.cpu.scalar import Value
 
-INFINITY = {"bf16": 0x7F80, "f16": 0x7C00, "f32": 0x7F800000, "f64": 0x7FF << 52}
+INFINITY = {
+    "bf16": 0x7F80,
+    "f16": 0x7C00,
+    "f32": 0x7F800000,
+    "f64": 0x7FF << 52,
+    # Of formats without infinity, the largest number; all aligned to the sign.
+    **{
+        name: (form.largest + (form.special is Special.IEEE)) << (8 - form.bits)
+        for name, form in FORMATS.items()
+    },
+}
+UNSIGNED_FLOATS = frozenset(name for name, f in FORMATS.items() if not f.mantissa)
+WITHOUT_MINUS_ZERO = frozenset(
+    name for name, form in FORMATS.items() if form.special is Special.MINUS_ZERO
+)
+REPAIRED = FLOATS - UNSIGNED_FLOATS - WITHOUT_MINUS_ZERO  # whose codes lose something
 BY_SIZE = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "c128"}
 SHORT = 256  # elements that are looked at one by one before anything is mended
 NUMBER = 0xFFFFFFFF  # the half of a record that numbers the element
@@ -74,15 +97,29 @@ def integer(type: str) -> str:
     return f"i{8 * SIZE[type]}"
 
 
+def aligned(w: Writer, bits: Value, type: str) -> Value:
+    """The bits of an element, moved to the top if they do not fill a byte."""
+    unused = _unused_bits(type)
+    return w.binary("shl", bits, unused) if unused else bits
+
+
+def _unused_bits(type: str) -> int:
+    return 0 if type == "i1" else 8 * SIZE[type] - bit_width(type)
+
+
 def code_of(w: Writer, bits: Value, type: str, exact: bool) -> Value:
     """The signed code of an element; `exact` codes of floats tell −0 from 0."""
     width = 8 * SIZE[type]
-    x = w.relabel(bits, integer(type))
-    if type in UNSIGNED:
+    x = aligned(w, w.relabel(bits, integer(type)), type)
+    if type in UNSIGNED or type in UNSIGNED_FLOATS:
         return x ^ (-1 << (width - 1))
     if type not in FLOATS:
         return x
     largest = (1 << (width - 1)) - 1
+    if type in WITHOUT_MINUS_ZERO:
+        # Codes of numbers from 0 on move down by one, which makes room for NaN.
+        code = w.select(w.compare("slt", x, 0), x ^ largest, x - 1)
+        return w.select(w.compare("eq", x, ~largest), largest, code)
     size = x & largest
     code = x ^ ((x >> (width - 1)) & largest)
     if not exact:
@@ -93,11 +130,17 @@ def code_of(w: Writer, bits: Value, type: str, exact: bool) -> Value:
 def element_of(w: Writer, code: Value, type: str) -> Value:
     """The element that has an exact code."""
     width = 8 * SIZE[type]
-    if type in UNSIGNED:
-        return code ^ (-1 << (width - 1))
-    if type not in FLOATS:
-        return code
-    return code ^ ((code >> (width - 1)) & ((1 << (width - 1)) - 1))
+    least = -1 << (width - 1)
+    if type in UNSIGNED or type in UNSIGNED_FLOATS:
+        x = code ^ least
+    elif type not in FLOATS:
+        x = code
+    elif type in WITHOUT_MINUS_ZERO:
+        x = w.select(w.compare("slt", code, -1), code ^ ~least, code + 1)
+    else:
+        x = code ^ ((code >> (width - 1)) & ~least)
+    unused = _unused_bits(type)
+    return w.binary("lshr", x, unused) if unused else x
 
 
 def record_of(w: Writer, bits: Value, word: Word, number: Value) -> Value:
@@ -248,7 +291,7 @@ def _mend_all(w: Function, type: str, wide: str) -> None:
         loop = w.begin("0", "%n", 1, carried)
         zero, nan = loop.carried
         x = w.load(w.point_to("%x", loop.index, type), bits)
-        size = x & largest
+        size = aligned(w, x, type) & largest
         is_zero = w.compare("eq", size, 0)
         is_nan = w.compare("sgt", size, INFINITY[type])
         place = w.raw(f"select i1 {is_nan.ref}, i64 {nan}, i64 {zero}")
@@ -267,7 +310,7 @@ def write_plain(texts: Texts, type: str) -> None:
     texts.add(
         _plain_decode(type, wide), "decode", "ptr %codes, ptr %y, i64 %lo, i64 %hi"
     )
-    if type in FLOATS:
+    if type in REPAIRED:
         texts.parts.append(_BELOW.replace("<T>", wide))
         suspect, found = _plain_suspect(type, wide)
         texts.add(suspect, "suspect", "ptr %codes, i64 %n", f"i1 {found}")

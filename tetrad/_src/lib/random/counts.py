@@ -199,7 +199,7 @@ def binomial(
 
 @compiled
 def _binomial(typed: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    wide = F32 if dtype.itemsize == 2 else dtype
+    wide = F32 if dtype.itemsize <= 2 else dtype
     n, p = [convert_element_type(spread_out(x, shape, dtype), wide) for x in (n, p)]
     return convert_element_type(_binomials(typed, n, p, shape, wide), dtype)
 

@@ -57,7 +57,9 @@ def bits(
             f"jax.random.bits draws unsigned integers, got dtype={dtype.name}"
         )
     typed, _ = one_key(key, "bits")
-    return random.random_bits(typed, dtype.itemsize * 8, shape_of(shape, "bits"))
+    words = random.random_bits(typed, dtype.itemsize * 8, shape_of(shape, "bits"))
+    small = dtype in dtypes.SMALL_INTEGERS.values()
+    return convert_element_type(words, dtype) if small else words
 
 
 def uniform(
@@ -231,7 +233,7 @@ def _truncated(
     far: bool | None,
 ) -> Any:
     """The inverse distribution function of uniform numbers between those of the bounds."""
-    wide = F32 if dtype.itemsize == 2 else dtype
+    wide = F32 if dtype.itemsize <= 2 else dtype
     u, a, b = [
         convert_element_type(x, wide) for x in (unit(typed, shape, dtype), low, high)
     ]
