@@ -68,15 +68,29 @@ _dead: deque[Any] = deque()
 _note_death = _dead.append
 
 
-def bury() -> None:
-    """Gives back the blocks of buffers that nobody refers to any more."""
+def bury(size: int = 0, after: int = 0) -> tuple[int, int] | None:
+    """Gives back the blocks of buffers that nobody refers to any more.
+
+    Keeps one of a size class for the caller, who may use it if its last ticket is at
+    most `after`: what has just died is what is needed next, as a rule.
+    """
+    kept = None
     while _dead:
         try:
             block = _dead.popleft()
         except IndexError:  # another thread was faster
-            return
+            break
         block.ledger.forget(block.pointer)
-        memory.give(block.pointer, block.size, block.ticket)
+        if kept is None and block.size == size and block.ticket <= after:
+            kept = block.pointer, block.ticket
+        else:
+            memory.give(block.pointer, block.size, block.ticket)
+    return kept
+
+
+def settle() -> None:
+    """Gives back all blocks of buffers that nobody refers to any more."""
+    bury()
 
 
 class Buffer:
@@ -211,7 +225,7 @@ class CpuBackend:
         limit = memory.machine_bytes()
         for device in self._devices:
             device.ledger.reclaim = reclaim
-            device.ledger.settle = bury
+            device.ledger.settle = settle
             if limit is not None:  # beyond it the system would kill the process
                 device.ledger.machine = limit
                 device.ledger.choose(None)
@@ -272,10 +286,10 @@ class CpuBackend:
 
     def make_room(self) -> int:
         """Waits for all work, and gives memory that nobody needs to the system."""
-        bury()
+        settle()
         native().drain()
         self._runs.forget(native().done)
-        bury()
+        settle()
         return memory.trim()
 
     def _from_system(self, nbytes: int, size: int, ledger: Ledger) -> tuple[int, int]:
@@ -300,12 +314,14 @@ class CpuBackend:
         role: str = "result",
     ) -> Buffer:
         """A new buffer; `after` is the ticket that reused memory may still await."""
-        if _dead:
-            bury()
+        found = bury(size, after) if _dead else None
         ledger = device.ledger
         if ledger.held + nbytes > ledger.limit and not ledger.admits(nbytes):
+            if found is not None:
+                memory.give(found[0], size, found[1])
             raise out_of_memory(device, nbytes, line, role)
-        found = memory.take(size, after)
+        if found is None:
+            found = memory.take(size, after)
         if found is None:
             try:
                 found = self._from_system(nbytes, size, ledger)

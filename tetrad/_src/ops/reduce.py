@@ -305,7 +305,8 @@ class ArgReduce(Reduce):
     """Where along one axis the extreme element is; the state is (element, index).
 
     NaN is more extreme than everything, and the lowest index wins a tie, so states
-    merge in any order.
+    merge in any order. A state that has met nothing but the least extreme element has
+    no index yet: if that is all there is, the first of them wins.
     """
 
     axes: Axes
@@ -346,12 +347,24 @@ class ArgReduce(Reduce):
         """Whether x is more extreme than y, NaN aside."""
         raise NotImplementedError
 
+    def reaches(self, block: Any, x: Any, y: Any) -> Any:
+        """Whether x is as extreme as y or more; not if one of them is NaN."""
+        raise NotImplementedError
+
     def initial(self, block: Any, type: str) -> tuple[Any, ...]:
         element = block.constant(self.identity(type), type)
         return element, block.constant(_LAST, "i64")
 
     def step(self, block: Any, state: Any, x: Any, index: Any) -> tuple[Any, ...]:
-        return self.merge(block, state, (x, index))
+        best, at = state  # of lower indices: a tie changes nothing
+        if _is_float(x.type):
+            known = block.eq(best, best)
+            take = block.and_(block.not_(self.reaches(block, best, x)), known)
+        elif x.type[0] == "c":
+            return self.merge(block, state, (x, index))
+        else:
+            take = self.beats(block, x, best)
+        return block.select(take, x, best), block.select(take, index, at)
 
     def merge(self, block: Any, state: Any, other: Any) -> tuple[Any, ...]:
         (x, i), (y, j) = state, other
@@ -365,7 +378,9 @@ class ArgReduce(Reduce):
         return block.select(take, y, x), block.select(take, j, i)
 
     def finish(self, block: Any, state: Any) -> Any:
-        return block.convert(state[1], block.type_of(self.index_dtype))
+        index = state[1]
+        index = block.select(block.eq(index, _LAST), 0, index)
+        return block.convert(index, block.type_of(self.index_dtype))
 
 
 def _is_float(type: str) -> bool:
@@ -391,6 +406,9 @@ class Argmax(ArgReduce):
     def beats(self, block: Any, x: Any, y: Any) -> Any:
         return _greater(block, x, y)
 
+    def reaches(self, block: Any, x: Any, y: Any) -> Any:
+        return block.ge(x, y)
+
 
 class Argmin(ArgReduce):
     """The index of the smallest element along one axis: argminₖ operand[i, k].
@@ -410,6 +428,9 @@ class Argmin(ArgReduce):
 
     def beats(self, block: Any, x: Any, y: Any) -> Any:
         return _greater(block, y, x)
+
+    def reaches(self, block: Any, x: Any, y: Any) -> Any:
+        return block.le(x, y)
 
 
 def _greater(block: Any, x: Any, y: Any) -> Any:
