@@ -14,6 +14,7 @@ from plugin import needs_plugin, on_plugin
 import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
+from tetrad.test_util import check_grads
 
 
 def spread_and_padded(x, dilation, padding, fill):
@@ -352,3 +353,22 @@ def test_words_about_wrong_arguments():
         lax.conv_general_dilated(
             x, jnp.ones((4, 1, 3, 3)), (1, 1), "SAME", feature_group_count=3
         )
+
+
+@pytest.mark.parametrize(
+    "combine", [lax.mul, lambda a, b: a * b + 0 * a, jnp.logaddexp]
+)
+@pytest.mark.parametrize("padding", ["VALID", "SAME", ((1, 2), (0, 1))])
+@pytest.mark.parametrize("how", [((1, 1), (1, 1), (1, 1)), ((2, 3), (2, 1), (1, 2))])
+def test_derivatives_of_any_fold_over_windows(combine, padding, how):
+    x = np.random.default_rng(2).uniform(0.5, 1.5, (5, 6))
+    init = -np.inf if combine is jnp.logaddexp else 1.0
+    strides, base, inside = how
+
+    def folded(x):
+        return lax.reduce_window(
+            x, init, combine, (2, 3), strides, padding, base, inside
+        )
+
+    with jax.enable_x64(True):
+        check_grads(folded, (x,), 2)

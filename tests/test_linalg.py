@@ -352,3 +352,21 @@ def test_words_about_wrong_arguments():
         lax.linalg.triangular_solve(a, jnp.ones((3, 2)), left_side=True)
     with pytest.raises(NotImplementedError, match="additional vectors are arbitrary"):
         jax.jvp(jnp.linalg.svd, (jnp.ones((3, 2)),), (jnp.ones((3, 2)),))
+
+
+@pytest.mark.parametrize(
+    "name", ["det", "slogdet", "pinv", "inv", "matrix_rank", "cond"]
+)
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_nothing_inside_promotes_ranks(name, n):
+    """Setting `jax_numpy_rank_promotion` is about the arrays that users combine."""
+    a = jnp.array(random("float64", 4, n, n) + 3 * np.eye(n))
+
+    def total(x):
+        return sum([jnp.sum(v) for v in jax.tree.leaves(getattr(jnp.linalg, name)(x))])
+
+    with jax.numpy_rank_promotion("raise"):
+        if name == "matrix_rank":
+            assert total(a) == 4 * n
+        else:
+            jax.jacfwd(jax.grad(total))(a)

@@ -307,3 +307,15 @@ def test_convolutions_of_narrow_floats_are_rounded_once(n):
     got = jnp.convolve(x, x)
     assert got.dtype == x.dtype
     np.testing.assert_array_equal(np.asarray(got), np.asarray(wide.astype("bfloat16")))
+
+
+def test_isscalar_of_objects_that_become_arrays():
+    class Wrapped:
+        def __init__(self, x):
+            self.x = x
+
+        def __jax_array__(self):
+            return self.x
+
+    assert jnp.isscalar(Wrapped(jnp.array(1)))
+    assert not jnp.isscalar(Wrapped(jnp.ones(1)))

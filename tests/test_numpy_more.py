@@ -176,3 +176,10 @@ def test_broadcast_in_any_order():
     out = jax.lax.broadcast_in_dim(x, (2, 3, 4), (1, 0))
     np.testing.assert_array_equal(out[..., 0], np.asarray(x).T)
     assert jax.lax.reduce_window(x, 0, jax.lax.add, (2, 2)).shape == (2, 1)
+
+
+def test_padding_in_words_is_of_python_integers():
+    sizes = [np.array(x) for x in ((5, 4), (3, 3), (2, 1))]
+    pads = jax.lax.padtype_to_pads(*sizes, "SAME")
+    assert pads == [(1, 1), (1, 1)]
+    assert all(type(n) is int for pair in pads for n in pair)

@@ -223,3 +223,14 @@ def test_distributions_are_modules():
     for name in [*CONTINUOUS, *BARE, *DISCRETE, "dirichlet", "multivariate_normal"]:
         module = importlib.import_module(f"tetrad.scipy.stats.{name}")
         assert module is getattr(jax.scipy.stats, name)
+
+
+def test_nothing_inside_promotes_ranks():
+    data = jnp.asarray(np.random.default_rng(0).normal(size=(2, 20)))
+    with jax.numpy_rank_promotion("raise"):
+        kde = stats.gaussian_kde(data)
+        assert kde.logpdf(data[:, :5]).shape == (5,)
+        assert kde.evaluate(data[:, :5]).shape == (5,)
+        x = jnp.zeros((4, 3))
+        found = stats.multivariate_normal.logpdf(x, jnp.zeros(3), jnp.eye(3))
+        assert found.shape == (4,)

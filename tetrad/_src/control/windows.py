@@ -47,8 +47,7 @@ def reduce_window(
       base_dilation: how far the elements of the operand are spread.
       window_dilation: how far the elements of a window are apart.
 
-    ValueError if an entry is missing or not positive. `lax.add`, `lax.max` and `lax.min` with
-    their usual starts have derivatives.
+    ValueError if an entry is missing or not positive.
     Source: https://openxla.org/stablehlo/spec#reduce_window
 
     >>> from tetrad import lax

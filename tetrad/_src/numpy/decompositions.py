@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tetrad._src.control.custom import custom_jvp
 from tetrad._src.core.bind import Value
 from tetrad._src.numpy import lax, reduce, shape
@@ -252,12 +254,18 @@ def matrix_rank(
         if rtol is None:
             rtol = max(v.shape[-2:]) * dtypes.finfo(s.dtype).eps
         largest = reduce.max(s, -1, keepdims=True, initial=0)
-        limit = largest * lax.convert_element_type(
-            value(rtol, name)[..., None], s.dtype
-        )
+        limit = largest * _beside(value(rtol, name, "rtol"), s)
     else:
-        limit = lax.convert_element_type(value(tol, name, "tol")[..., None], s.dtype)
+        limit = _beside(value(tol, name, "tol"), s)
     return reduce.sum(s > limit, -1)
+
+
+def _beside(limit: Any, s: Any) -> Any:
+    """One limit, or one a matrix, in the dtype and rank of singular values."""
+    limit = lax.convert_element_type(limit, s.dtype)[..., None]
+    return shape.broadcast_to(
+        limit, np.broadcast_shapes(limit.shape, (*s.shape[:-1], 1))
+    )
 
 
 def pinv(
@@ -288,7 +296,7 @@ def pinv(
 
 def _plain_pinv(x: Any, rtol: Any, hermitian: bool) -> Any:
     u, s, vh = svd(x, full_matrices=False, hermitian=hermitian)
-    limit = rtol[..., None] * reduce.max(s, -1, keepdims=True, initial=0)
+    limit = _beside(rtol, s) * reduce.max(s, -1, keepdims=True, initial=0)
     inverse = lax.select(s > limit, 1 / s, lax.zeros_like(s))
     scaled = adjoint(vh) * lax.convert_element_type(inverse[..., None, :], x.dtype)
     return scaled @ adjoint(u)

@@ -75,7 +75,7 @@ def _adjugate(x: Any) -> Any:
     """
     lu, pivots, permutation = lax.lu(x)
     n = x.shape[-1]
-    unit: Any = create.eye(n, dtype=bool)
+    unit: Any = shape.broadcast_to(create.eye(n, dtype=bool), x.shape)
     size: Any = reduce.max(lax.abs(x), (-2, -1), keepdims=True, initial=0)
     limits = dtypes.finfo(size.dtype)
     tiny = limits.eps**2 * size + limits.tiny * 1e4

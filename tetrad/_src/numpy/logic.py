@@ -450,12 +450,10 @@ def isscalar(element: Any) -> bool:
     >>> jnp.isscalar(1.), jnp.isscalar(jnp.ones(1))
     (True, False)
     """
+    if not isinstance(element, Value) and hasattr(element, "__jax_array__"):
+        element = element.__jax_array__()
     if isinstance(element, (Value, np.ndarray)):
-        return (
-            np.ndim(element) == 0
-            if not isinstance(element, Value)
-            else not element.ndim
-        )
+        return element.ndim == 0
     return bool(np.isscalar(element)) and not isinstance(element, (str, bytes))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -114,6 +114,8 @@ class Windows(Rearrange):
     strides: Shape
     dilation: Shape
 
+    linear = ((0,),)
+
     def type(self, operand: Aval) -> Aval:
         places = [
             max((n - (k - 1) * d - 1) // s + 1, 0)
@@ -122,6 +124,40 @@ class Windows(Rearrange):
             )
         ]
         return Aval([*places, *[self.dimensions[a] for a in self.axes]], operand.dtype)
+
+    def transpose(self, ct: Any, operand: Any) -> tuple[Any, ...]:
+        # What each element of a window gave goes back to where it came from.
+        shape = operand.aval.shape
+        places = aval_of(ct).shape[: len(shape)]
+        total = None
+        for inside in self.insides():
+            ends = (*places, *[k + 1 for k in inside])
+            part = slice(ct, ((0,) * len(shape)) + inside, ends)
+            config = [
+                (first, n - end, s - 1)
+                for first, end, n, s in zip(
+                    *self.reach(inside, places), shape, self.strides
+                )
+            ]
+            zero = np.zeros((), aval_of(ct).dtype)
+            back = pad(reshape(part, places), zero, config)
+            total = back if total is None else add(total, back)
+        return (total,)
+
+    def insides(self) -> Iterator[Shape]:
+        """The places inside a window, in turn."""
+        return itertools.product(*[range(self.dimensions[a]) for a in self.axes])
+
+    def reach(self, inside: Shape, places: Shape) -> tuple[list[int], list[int]]:
+        """Where along each axis the elements begin and end that stand at `inside`."""
+        starts = [0] * len(places)
+        for axis, k in zip(self.axes, inside):
+            starts[axis] = k * self.dilation[axis]
+        ends = [
+            first + max(n - 1, 0) * s + min(n, 1)
+            for first, n, s in zip(starts, places, self.strides)
+        ]
+        return starts, ends
 
     def batch(self, axis: Axis, operand: Any) -> Any:
         axes = tuple([a + 1 for a in self.axes])
@@ -141,16 +177,8 @@ class Windows(Rearrange):
         ndim = aval_of(operand).ndim
         places = out.shape[:ndim]
         parts = []
-        for inside in itertools.product(
-            *[range(self.dimensions[a]) for a in self.axes]
-        ):
-            starts = [0] * ndim
-            for axis, k in zip(self.axes, inside):
-                starts[axis] = k * self.dilation[axis]
-            ends = [
-                first + max(n - 1, 0) * s + min(n, 1)
-                for first, n, s in zip(starts, places, self.strides)
-            ]
+        for inside in self.insides():
+            starts, ends = self.reach(inside, places)
             parts.append(slice(operand, starts, ends, self.strides))
         return reshape(stack(parts, ndim), out.shape)
 
@@ -510,10 +538,10 @@ def padtype_to_pads(
         raise ValueError(
             f"lax.padtype_to_pads: window_strides must not be 0, got {window_strides}"
         )
-    pairs = pad_pairs(
-        "padtype_to_pads", padding, in_shape, window_shape, window_strides
-    )
-    return list(pairs)
+    sizes = [
+        ints(x, "padtype_to_pads") for x in (in_shape, window_shape, window_strides)
+    ]
+    return list(pad_pairs("padtype_to_pads", padding, *sizes))
 
 
 _REDUCTIONS: dict[str, type[WindowReduce]] = {

@@ -13,6 +13,7 @@ from typing import Any
 
 from tetrad import lax, nn, numpy, random
 from tetrad._src.numpy.promote import promote_floats
+from tetrad._src.scipy.arguments import apart
 from tetrad._src.scipy.special import ndtr
 from tetrad.tree_util import register_pytree_node_class
 
@@ -73,8 +74,8 @@ class gaussian_kde:  # SciPy's name
         neff = 1 / jnp.sum(weights**2)
         self._set(neff=neff, dataset=dataset, weights=weights)
         factor = self._factor(bw_method)
-        centred = dataset - jnp.sum(dataset * weights, 1, keepdims=True)
-        spread = (centred * weights) @ centred.T / (1 - jnp.sum(weights**2))
+        centred = dataset - jnp.sum(dataset * weights[None], 1, keepdims=True)
+        spread = (centred * weights[None]) @ centred.T / (1 - jnp.sum(weights**2))
         covariance = spread * factor**2
         self._set(covariance=covariance, inv_cov=jnp.linalg.inv(covariance))
 
@@ -129,6 +130,7 @@ class gaussian_kde:  # SciPy's name
         """The number of samples."""
         return int(self.dataset.shape[1])
 
+    @apart
     def evaluate(self, points: Any) -> Any:
         """The density at points: a vector, or a matrix with a column for each."""
         return jnp.exp(self.logpdf(points))
@@ -141,12 +143,14 @@ class gaussian_kde:  # SciPy's name
         """The density at points, as `evaluate`."""
         return self.evaluate(x)
 
+    @apart
     def logpdf(self, x: Any) -> Any:
         """The logarithm of the density at points."""
         points = self._points(x)
         terms = _log_normal(points, self.dataset, self.covariance)
         return nn.logsumexp(terms, axis=1, b=self.weights)
 
+    @apart
     def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
         """The integral of the density times that of a normal distribution."""
         mean = jnp.atleast_1d(jnp.squeeze(mean))
@@ -164,6 +168,7 @@ class gaussian_kde:  # SciPy's name
         terms = _log_normal(mean[:, None], self.dataset, self.covariance + cov)
         return jnp.exp(nn.logsumexp(terms[0], b=self.weights))
 
+    @apart
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
         """The probability of [low, high], for samples of one dimension."""
         if self.d != 1:
@@ -177,6 +182,7 @@ class gaussian_kde:  # SciPy's name
         high = ndtr((high - self.dataset[0]) / deviation)
         return jnp.sum(self.weights * (high - low))
 
+    @apart
     def integrate_kde(self, other: gaussian_kde) -> Any:
         """The integral of the product of two estimates."""
         if other.d != self.d:

@@ -7,10 +7,12 @@ from typing import Any
 
 from tetrad import lax, numpy
 from tetrad._src.numpy.promote import promote_floats
+from tetrad._src.scipy.arguments import apart
 
 jnp: Any = numpy  # arrays have methods that their type does not state
 
 
+@apart
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
     """−½·(x − mean)ᵀ·cov⁻¹·(x − mean) − ½·log det(2π·cov).
 
