@@ -30,7 +30,6 @@ reclaim: Callable[[], None]
 LOST = "lost, because Ctrl-C arrived while it was launched"
 
 TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
-_NOTHING: list[int | None] = [None]  # is taken over
 
 _programs = Cache("programs", limit=4096)
 _host_programs = Cache("programs that call Python", limit=128)  # hold users' closures
@@ -228,7 +227,7 @@ def _takeovers(
 
 
 class Alone:
-    """The program of one operation, for `run_alone`.
+    """The program of one operation on ready arrays, for `run_alone`.
 
     Operations remember theirs and may live long, so `clear_caches` takes the executables
     back: a program without one is made anew. `donor` is the argument whose buffer the
@@ -236,17 +235,19 @@ class Alone:
     """
 
     __slots__ = (
-        "executable", "backend", "donor", "taking", "copies", "always", "__weakref__",
+        "executable", "backend", "donor", "nothing", "taking", "copies", "always",
+        "__weakref__",
     )  # fmt: skip
 
     def __init__(self, executable: Any, device: Any, order: Sequence[int]) -> None:
         self.executable = executable
         self.backend = device.backend
-        (found,) = executable.donors
-        (aval,) = executable.out_avals
-        if aval.nbytes <= TAKE_OVER and not executable.copies:
+        donors, avals = executable.donors, executable.out_avals
+        found = donors[0] if len(donors) == 1 else None
+        if found is not None and avals[0].nbytes <= TAKE_OVER and not executable.copies:
             found = None
         self.donor = None if found is None else order[found]
+        self.nothing: list[int | None] = [None] * len(donors)
         self.taking: list[int | None] = [found]
         self.copies = executable.copies  # of updates that take nothing over
         self.always = [copy for copy in self.copies if copy.output is None]
@@ -281,8 +282,7 @@ def alone(entry: Any, x: Array) -> Alone:
     ins = [Var(a) for a in entry.in_avals]
     outs = [Var(a) for a in entry.avals]
     by_value = entry.by_value
-    order = [i for i, v in enumerate(by_value) if not v]
-    order += [i for i, v in enumerate(by_value) if v]
+    order = _order(by_value)
     jaxpr = Jaxpr([ins[i] for i in order], [Eqn(entry.op, ins, outs)], outs)
     mask = tuple([by_value[i] for i in order])
     executable = _compiled(jaxpr, mask, device, x.where)
@@ -290,14 +290,30 @@ def alone(entry: Any, x: Array) -> Alone:
     return Alone(executable, device, order)
 
 
-def run_alone(program: Alone, x: Array) -> bool:
+def _order(by_value: Sequence[bool]) -> list[int]:
+    """Operands as a program takes them: arrays, then scalars."""
+    arrays = [i for i, v in enumerate(by_value) if not v]
+    return arrays + [i for i, v in enumerate(by_value) if v]
+
+
+def alone_of_call(entry: Any, call: Array, outs: list[Array]) -> Alone | None:
+    """What `submit` runs for a call, for `run_alone`; None if an array occurs twice."""
+    device = call.placement.device
+    nodes = [call, *outs] if entry.several else [call]
+    executable = prepare(nodes, outs, device)
+    if len(executable.in_avals) != len(entry.in_avals):
+        return None
+    return Alone(executable, device, _order(entry.by_value))
+
+
+def run_alone(program: Alone, x: Array, outs: Sequence[Array] | None = None) -> bool:
     """Runs the one operation behind `x`; no if an operand is pending.
 
     It takes over an operand that nobody else holds. No, too, if it would copy what it
-    updates and somebody wants to know.
+    updates and somebody wants to know. `outs` are the results of a call, by default `x`.
     """
     global launched
-    takeovers, copied = _NOTHING, program.copies
+    takeovers, copied = program.nothing, program.copies
     donor = program.donor
     if donor is not None and counts.owns(x.args, donor):
         takeovers, copied = program.taking, program.always
@@ -314,14 +330,17 @@ def run_alone(program: Alone, x: Array) -> bool:
             return False
         buffers.append(buffer)
     device = x.placement.device
-    line = x.where
+    lines = (x.where,) if outs is None else (x.where,) * len(outs)
     run = program.backend.execute
     if runs.listeners:
-        run = functools.partial(_observed, (line,))
+        run = functools.partial(_observed, (x.where,))
     launched = False
     try:
-        results = run(program.executable, buffers, scalars, takeovers, device, (line,))
-        x.buffer = results[0]
+        results = run(program.executable, buffers, scalars, takeovers, device, lines)
+        if outs is None:
+            x.buffer = results[0]
+        else:
+            _hand_out(outs, results)
     except KeyboardInterrupt as stop:
         if launched and takeovers is program.taking:
             results = getattr(stop, "results", None)

@@ -487,18 +487,35 @@ def call_now(
         _tell_if_shared(op, given, donated)
         flush_all()  # what is pending may still read what is given away
     call, outs = call_node(entry, args, place, where)
-    try:
-        room.tried_twice(flush_quietly, _submit_call, op, call, outs, args, donated)
-    except errors.OutOfMemoryError as full:
-        if full.asked is not None:
-            full.asked.op = op
-        raise
+    if given or entry.calls_host or not _run_call(call, outs):
+        try:
+            room.tried_twice(flush_quietly, _submit_call, op, call, outs, args, donated)
+        except errors.OutOfMemoryError as full:
+            if full.asked is not None:
+                full.asked.op = op
+            raise
     for out in (call, *outs):
         out.args = ()
         out.entry = None
     if entry.calls_host:
         host.run()
     return outs
+
+
+def _run_call(call: Array, outs: list[Array]) -> bool:
+    """Runs a call that gives nothing away by the program that its entry remembers.
+
+    Says no where `_submit_call` can do more: room is to be made, copies are to be told.
+    """
+    entry = call.entry
+    with _lock:
+        try:
+            program = entry.alone
+            if program is None or program.backend is not call.placement.device.backend:
+                program = entry.alone = execute.alone_of_call(entry, call, outs)
+            return program is not None and execute.run_alone(program, call, outs)
+        except errors.OutOfMemoryError:
+            return False
 
 
 def _submit_call(
