@@ -1,6 +1,8 @@
 """What programs look into: types of arrays, tracers, jaxprs that are replayed."""
 
 from tetrad._src.api.inspect import replay as eval_jaxpr
+from tetrad._src.api.looking import find_top_trace as find_top_trace
+from tetrad._src.api.looking import get_opaque_trace_state as get_opaque_trace_state
 from tetrad._src.api.transforms import (
     ensure_compile_time_eval as ensure_compile_time_eval,
 )

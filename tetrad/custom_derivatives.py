@@ -6,6 +6,7 @@ from tetrad._src.control.custom import custom_jvp as custom_jvp
 from tetrad._src.control.custom import custom_vjp as custom_vjp
 from tetrad._src.control.custom_ops import CustomJvp as custom_jvp_call_p
 from tetrad._src.control.custom_ops import CustomVjp as custom_vjp_call_p
+from tetrad._src.control.linear_call import linear_call as linear_call
 from tetrad._src.control.symbolic import CustomVJPPrimal as CustomVJPPrimal
 from tetrad._src.control.symbolic import SymbolicZero as SymbolicZero
 from tetrad._src.control.symbolic import (

@@ -4,6 +4,9 @@ from tetrad._src.util.errors import CheckError as CheckError
 from tetrad._src.util.errors import ConcretizationTypeError as ConcretizationTypeError
 from tetrad._src.util.errors import CopyError as CopyError
 from tetrad._src.util.errors import DeletedArrayError as DeletedArrayError
+from tetrad._src.util.errors import (
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+)
 from tetrad._src.util.errors import JAXIndexError as JAXIndexError
 from tetrad._src.util.errors import JaxprTypeError as JaxprTypeError
 from tetrad._src.util.errors import JaxRuntimeError as JaxRuntimeError
@@ -36,6 +39,7 @@ __all__ = [
     "ConcretizationTypeError",
     "CopyError",
     "DeletedArrayError",
+    "InconclusiveDimensionOperation",
     "JAXIndexError",
     "JAXTypeError",
     "JaxRuntimeError",

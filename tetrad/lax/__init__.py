@@ -31,6 +31,9 @@ from tetrad._src.control.collectives import pmax as pmax
 from tetrad._src.control.collectives import pmean as pmean
 from tetrad._src.control.collectives import pmin as pmin
 from tetrad._src.control.collectives import ppermute as ppermute
+from tetrad._src.control.collectives import precv as precv
+from tetrad._src.control.collectives import psend as psend
+from tetrad._src.control.collectives import ragged_all_to_all as ragged_all_to_all
 from tetrad._src.control.collectives import pshuffle as pshuffle
 from tetrad._src.control.collectives import psum as psum
 from tetrad._src.control.collectives import pswapaxes as pswapaxes
@@ -182,6 +185,10 @@ from tetrad._src.ops.cumulative import cumprod as cumprod
 from tetrad._src.ops.cumulative import cumsum as cumsum
 
 # Products
+from tetrad._src.ops.algorithms import DotAlgorithm as DotAlgorithm
+from tetrad._src.ops.algorithms import DotAlgorithmPreset as DotAlgorithmPreset
+from tetrad._src.ops.contract import DotDimensionNumbers as DotDimensionNumbers
+from tetrad._src.ops.contract import PrecisionLike as PrecisionLike
 from tetrad._src.ops.contract import Precision as Precision
 from tetrad._src.ops.contract import batch_matmul as batch_matmul
 from tetrad._src.ops.contract import dot as dot
@@ -353,6 +360,9 @@ from tetrad._src.ops.windows import ReduceWindowSum as reduce_window_sum_p
 # Windows and convolutions
 from tetrad._src.control.windows import reduce_window as reduce_window
 from tetrad._src.ops.convolution import ConvDimensionNumbers as ConvDimensionNumbers
+from tetrad._src.ops.convolution import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
 from tetrad._src.ops.convolution import conv as conv
 from tetrad._src.ops.convolution import conv_dimension_numbers as conv_dimension_numbers
 from tetrad._src.ops.convolution import conv_general_dilated as conv_general_dilated
@@ -364,6 +374,9 @@ from tetrad._src.ops.convolution import (
     conv_with_general_padding as conv_with_general_padding,
 )
 from tetrad._src.ops.windows import padtype_to_pads as padtype_to_pads
+from tetrad._src.ops.windows import (
+    reduce_window_shape_tuple as reduce_window_shape_tuple,
+)
 
 # Fourier transforms
 from tetrad._src.ops.fft import FftType as FftType
@@ -375,6 +388,7 @@ from tetrad._src.control.collectives import pcast as pcast
 from tetrad._src.control.composite import composite as composite
 from tetrad._src.lib.bit_generator import RandomAlgorithm as RandomAlgorithm
 from tetrad._src.lib.bit_generator import rng_bit_generator as rng_bit_generator
+from tetrad._src.lib.bit_generator import rng_uniform as rng_uniform
 from tetrad._src.lib.local_convolution import (
     conv_general_dilated_local as conv_general_dilated_local,
 )

@@ -1,6 +1,9 @@
 """`tetrad.lax.linalg`: decompositions of matrices; names and meanings as in JAX."""
 
 from tetrad._src.ops.factor import cholesky as cholesky
+from tetrad._src.ops.spectral import EighImplementation as EighImplementation
+from tetrad._src.ops.spectral import EigImplementation as EigImplementation
+from tetrad._src.ops.spectral import SvdAlgorithm as SvdAlgorithm
 from tetrad._src.ops.spectral import eig as eig
 from tetrad._src.ops.spectral import eigh as eigh
 from tetrad._src.ops.spectral import hessenberg as hessenberg
@@ -14,6 +17,7 @@ from tetrad._src.ops.spectral import svd as svd
 from tetrad._src.ops.factor import triangular_solve as triangular_solve
 from tetrad._src.ops.spectral import tridiagonal as tridiagonal
 from tetrad._src.ops.spectral import tridiagonal_solve as tridiagonal_solve
+from tetrad._src.lib.polar import qdwh as qdwh
 from tetrad._src.lib.updates import cholesky_update as cholesky_update
 from tetrad._src.lib.updates import symmetric_product as symmetric_product
 

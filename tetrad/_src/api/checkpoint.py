@@ -30,6 +30,8 @@ checkpoint_policies = SimpleNamespace(
     save_only_these_names=control.save_only_these_names,
     save_any_names_but_these=control.save_any_names_but_these,
     save_anything_except_these_names=control.save_anything_except_these_names,
+    offload_dot_with_no_batch_dims=control.offload_dot_with_no_batch_dims,
+    save_and_offload_only_these_names=control.save_and_offload_only_these_names,
     save_from_both_policies=control.save_from_both_policies,
 )
 

@@ -31,6 +31,10 @@ from tetrad._src.util import frames, tree
 DIALECTS = ("stablehlo", "jaxpr")
 
 
+# Options of a compiler by name, for annotations.
+CompilerOptions = dict[str, str | bool]
+
+
 class ArgInfo:
     """What is known of one argument of a lowered function."""
 

@@ -10,8 +10,9 @@ Read `Remat`, `_split_remat`, `_split_saving`, then the policies.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tetrad._src.control.call import (
     JaxprCall,
@@ -266,7 +267,8 @@ def _saveable(eqn: Eqn, out: int, policy: Policy) -> bool:
     """Whether `policy` stores an output; of a branch or loop, what makes it inside."""
     jaxprs = eqn.op.jaxprs()
     if not jaxprs or len(jaxprs[0].outs) != len(eqn.outs):
-        return bool(policy(eqn.primitive, *[v.aval for v in eqn.ins], **eqn.params))
+        answer = policy(eqn.primitive, *[v.aval for v in eqn.ins], **eqn.params)
+        return _stores(answer)
     for jaxpr in jaxprs:
         var = jaxpr.outs[out]
         for inner in jaxpr.eqns:
@@ -276,6 +278,52 @@ def _saveable(eqn: Eqn, out: int, policy: Policy) -> bool:
 
 
 # ------------------------------------------------------------------------------ policies
+
+
+class Decision(enum.Enum):
+    """What a policy may answer besides True and False."""
+
+    RECOMPUTE = False
+    SAVE = True
+
+    def __bool__(self) -> bool:
+        return self.value
+
+    def __repr__(self) -> str:
+        return "Saveable" if self.value else "Recompute"
+
+
+Recompute, Saveable = Decision.RECOMPUTE, Decision.SAVE
+
+# Kinds of memory that are one and the same where the host computes.
+HOST_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
+class Offloadable(NamedTuple):
+    """The answer of a policy that stores a value in another memory, until it is needed.
+
+    Where the host computes, the memory of the device is that of the host: values are
+    stored, and nothing is moved. NotImplementedError for memory that does not exist here.
+
+    Args:
+      src: the memory of the device, "device".
+      dst: where the value waits, "pinned_host".
+    """
+
+    src: str
+    dst: str
+
+
+def _stores(answer: Any) -> bool:
+    """What a policy answered, as whether to store a value."""
+    if type(answer) is Offloadable:
+        for kind in answer:
+            if kind not in HOST_KINDS:
+                raise NotImplementedError(
+                    f"checkpoint: the policy offloads to or from memory {kind!r}; there"
+                    f" are {', '.join(HOST_KINDS)}"
+                )
+    return bool(answer)
 
 
 class Name(Unary):
@@ -373,5 +421,41 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
         return bool(
             first(primitive, *avals, **params) or second(primitive, *avals, **params)
         )
+
+    return policy
+
+
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Policy:
+    """Stores what `checkpoint_name` gave one of the first names, and offloads the second."""
+    saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
+    if saved & offloaded:
+        raise ValueError(
+            "save_and_offload_only_these_names: names must be saved or offloaded, but"
+            f" {sorted(saved & offloaded)} are in both"
+        )
+
+    def policy(primitive: Any, *avals: Any, **params: Any) -> Any:
+        if primitive is not Name or params["name"] not in saved | offloaded:
+            return Recompute
+        if params["name"] in saved:
+            return Saveable
+        return Offloadable(offload_src, offload_dst)
+
+    return policy
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """Offloads the results of matrix products without batch axes, as of weights."""
+
+    def policy(primitive: Any, *avals: Any, **params: Any) -> Any:
+        if dots_with_no_batch_dims_saveable(primitive, *avals, **params):
+            return Offloadable(offload_src, offload_dst)
+        return Recompute
 
     return policy

@@ -18,13 +18,16 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Op, Whole
-from tetrad._src.ops.arithmetic import mul
+from tetrad._src.ops.arithmetic import add, clamp, min, mul, sub
 from tetrad._src.ops.axes import check_axis
+from tetrad._src.ops.compare import bitwise_and, ge, lt, select
 from tetrad._src.ops.convert import convert_element_type
+from tetrad._src.ops.gather import index_take
 from tetrad._src.ops.index import dynamic_index_in_dim
 from tetrad._src.ops.reduce import reduce_max, reduce_min
-from tetrad._src.ops.slices import concatenate, slice_in_dim
+from tetrad._src.ops.slices import concatenate, index_in_dim, slice_in_dim
 from tetrad._src.ops.views import (
+    broadcast_in_dim,
     broadcasted_iota,
     moveaxis,
     reduce_sum,
@@ -404,6 +407,109 @@ def all_to_all(
         return reshape(joined, (*own[:to], own[to] * own[to + 1], *own[to + 2 :]))
 
     return tree.map(exchange, x)
+
+
+def ragged_all_to_all(
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: Any,
+    axis_index_groups: Any = None,
+) -> Any:
+    """Each lane sends a slice of rows to each, of any size; what arrives goes into `output`.
+
+    From lane i, rows input_offsets[j] to input_offsets[j] + send_sizes[j] of `operand` go
+    to lane j, into its `output` from row output_offsets[j] of lane i on. Rows that nobody
+    sends to stay. Lane j expects recv_sizes[i] rows; it takes no more.
+
+    Args:
+      operand: rows to send.
+      output: rows that receive; of the same dtype, and the same shape but for its rows.
+      input_offsets, send_sizes, output_offsets, recv_sizes: a vector of integers each,
+        with an element for each lane.
+      axis_name: the axis of the lanes.
+
+    TypeError or ValueError if these do not fit.
+
+    >>> import tetrad as jax, tetrad.numpy as jnp
+    >>> send = lambda x, sizes, to: jax.lax.ragged_all_to_all(
+    ...     x, jnp.zeros(3), jnp.array([0, sizes[0]]), sizes, to, sizes, axis_name="i")
+    >>> x = jnp.array([[1., 2., 3.], [4., 5., 6.]])
+    >>> sizes, to = jnp.array([[1, 2], [2, 1]]), jnp.array([[0, 0], [1, 2]])
+    >>> jax.vmap(send, axis_name="i")(x, sizes, to).tolist()
+    [[1.0, 4.0, 5.0], [2.0, 3.0, 6.0]]
+    """
+    function = "ragged_all_to_all"
+    _no_groups(axis_index_groups, function)
+    (name,) = _names(axis_name, function)
+    size = axis_size(name)
+    rows, into = aval_of(operand), aval_of(output)
+    if not rows.ndim or rows.shape[1:] != into.shape[1:] or rows.dtype != into.dtype:
+        raise TypeError(
+            f"lax.{function}: operand and output must be arrays of one dtype that differ"
+            f" in their first axis at most, got {rows.long_name()} and {into.long_name()}"
+        )
+    numbers = {
+        "input_offsets": input_offsets,
+        "send_sizes": send_sizes,
+        "output_offsets": output_offsets,
+        "recv_sizes": recv_sizes,
+    }
+    for argument, given in numbers.items():
+        aval = aval_of(given)
+        if aval.shape != (size,) or aval.kind not in "iu":
+            raise ValueError(
+                f"lax.{function}: {argument} must be {size} integers, one for each lane"
+                f" of {name!r}, got {aval.long_name()}"
+            )
+    if not rows.shape[0]:
+        return output
+    last = rows.shape[0] - 1
+    me = axis_index(name)
+    starts, sizes, targets = [
+        dynamic_index_in_dim(
+            all_gather(convert_element_type(given, INT32), name), me, 1, keepdims=False
+        )
+        for given in (input_offsets, send_sizes, output_offsets)
+    ]
+    every = all_gather(operand, name)
+    place = broadcasted_iota(INT32, (into.shape[0],), 0)
+    taken = convert_element_type(recv_sizes, INT32)
+    for lane in range(size):
+        start, count, target, most = [
+            index_in_dim(x, lane, keepdims=False)
+            for x in (starts, sizes, targets, taken)
+        ]
+        count = min(count, most)
+        offset = sub(place, target)
+        arrives = bitwise_and(ge(offset, INT32.type(0)), lt(offset, count))
+        source = clamp(INT32.type(0), add(offset, start), INT32.type(last))
+        sent = index_take(index_in_dim(every, lane, keepdims=False), (source,), (0,))
+        mask = broadcast_in_dim(arrives, into.shape, (0,))
+        output = select(mask, sent, output)
+    return output
+
+
+def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends from lane to lane, to be received later: not available, see `ppermute`."""
+    raise NotImplementedError(
+        "lax.psend and lax.precv are not available, sending and receiving are one"
+        f" operation; write lax.ppermute(x, {axis_name!r}, {list(perm)})"
+    )
+
+
+def precv(
+    token: Any, out_shape: Any, axis_name: Any, perm: Sequence[tuple[int, int]]
+) -> Any:
+    """Receives what `psend` sent: not available, see `ppermute`."""
+    raise NotImplementedError(
+        "lax.psend and lax.precv are not available, sending and receiving are one"
+        f" operation; write lax.ppermute(x, {axis_name!r}, {list(perm)}) where x is sent"
+    )
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:

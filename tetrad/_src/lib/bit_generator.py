@@ -44,6 +44,24 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_PHILOX = 2
 
 
+def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+    """Numbers from [a, b) without a key: not available.
+
+    Where numbers come from a hidden state, a program that is run again is another one.
+    NotImplementedError, whatever is given.
+
+    >>> from tetrad import lax
+    >>> lax.rng_uniform(0.0, 1.0, (2,))
+    Traceback (most recent call last):
+    NotImplementedError: lax.rng_uniform draws without a key, and is not available; \
+write jax.random.uniform(key, (2,), minval=0.0, maxval=1.0)
+    """
+    raise NotImplementedError(
+        "lax.rng_uniform draws without a key, and is not available; write"
+        f" jax.random.uniform(key, {tuple(shape)}, minval={a}, maxval={b})"
+    )
+
+
 def rng_bit_generator(
     key: Any,
     shape: Sequence[int],

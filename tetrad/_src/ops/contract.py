@@ -17,6 +17,16 @@ from typing import Any
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op
+from tetrad._src.ops.algorithms import (
+    PRESETS,
+    Algorithm,
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    by_algorithm,
+    check_algorithm,
+    check_operands,
+    written,
+)
 from tetrad._src.ops.arithmetic import mul
 from tetrad._src.ops.compare import bitwise_and
 from tetrad._src.ops.convert import canonical, convert_element_type
@@ -32,7 +42,8 @@ Axes = tuple[int, ...]
 class Precision(enum.Enum):
     """How exactly an accelerator computes products of float32.
 
-    Our CPU computes them exactly as the dtype says, whatever is asked for.
+    Our CPU computes them exactly as the dtype says, whatever is asked for. What is
+    rounded on every machine is a `DotAlgorithm`.
     """
 
     DEFAULT = 0
@@ -58,8 +69,25 @@ _PRECISIONS = {
 }
 
 
-def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
-    """What users may give as a precision, as one precision for each operand.
+# What the parameter `precision` may be for annotations, and the dimension numbers.
+PrecisionLike = (
+    str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+    | None
+)
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+
+
+def canonical_precision(
+    precision: Any,
+) -> tuple[Precision, Precision] | Algorithm | None:
+    """What users may give: a precision for each operand, or an algorithm for both.
 
     None stands for the setting `jax_default_matmul_precision`.
     """
@@ -69,16 +97,30 @@ def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
             return None
     if isinstance(precision, Precision):
         return precision, precision
+    if isinstance(precision, DotAlgorithmPreset):
+        return precision
+    if isinstance(precision, DotAlgorithm):
+        return check_algorithm(precision)
+    if isinstance(precision, str) and precision in PRESETS:
+        return PRESETS[precision]
     if isinstance(precision, str) and precision in _PRECISIONS:
         return _PRECISIONS[precision], _PRECISIONS[precision]
     if isinstance(precision, (tuple, list)) and len(precision) == 2:
         left, right = map(canonical_precision, precision)
         default = Precision.DEFAULT
-        return (left[0] if left else default, right[0] if right else default)
+        pairs = [x or (default, default) for x in (left, right)]
+        if not any(is_algorithm(x) for x in pairs):
+            return pairs[0][0], pairs[1][0]  # type: ignore[index, return-value]
     raise ValueError(
-        f"precision must be None, a lax.Precision, one of {sorted(_PRECISIONS)}, or a"
-        f" pair of these; got {precision!r}"
+        f"precision must be None, a lax.Precision, one of {sorted(_PRECISIONS)}, a pair"
+        " of these, a lax.DotAlgorithm, or a lax.DotAlgorithmPreset or its name; got"
+        f" {precision!r}"
     )
+
+
+def is_algorithm(precision: Any) -> bool:
+    """Whether a canonical precision says how to round, besides how exact to be."""
+    return isinstance(precision, (DotAlgorithm, DotAlgorithmPreset))
 
 
 class DotDimensions(tuple[Any, ...]):
@@ -113,7 +155,7 @@ class DotGeneral(Op):
     """
 
     dimension_numbers: DotDimensions
-    precision: tuple[Precision, Precision] | None = None
+    precision: tuple[Precision, Precision] | Algorithm | None = None
     preferred_element_type: Any = None
 
     kind = Kind.CONTRACT
@@ -231,7 +273,12 @@ class DotGeneral(Op):
         """The same product with its operands in the other order."""
         lc, rc, lb, rb = self.axes()
         dims = DotDimensions(((rc, lc), (rb, lb)))
-        precision = self.precision and (self.precision[1], self.precision[0])
+        precision: Any = self.precision
+        if isinstance(precision, DotAlgorithm):
+            first, second, *rest = precision
+            precision = DotAlgorithm(second, first, *rest)
+        elif isinstance(precision, tuple):
+            precision = precision[1], precision[0]
         return DotGeneral(dims, precision, self.preferred_element_type)
 
     def flops(self, lhs: Aval, rhs: Aval) -> int:
@@ -247,7 +294,17 @@ class DotGeneral(Op):
     @property
     def simplify(self) -> Any:  # type: ignore[override]
         """Without contracting axes there is nothing to sum: elementwise products."""
+        if is_algorithm(self.precision):
+            return self._by_algorithm
         return None if self.axes()[0] else self._outer
+
+    def _by_algorithm(self, lhs: Any, rhs: Any) -> Any:
+        def product(lhs: Any, rhs: Any, dtype: Any) -> Any:
+            return DotGeneral(self.dimension_numbers, None, dtype)(lhs, rhs)
+
+        out = self.type(aval_of(lhs), aval_of(rhs)).dtype
+        algorithm: Any = self.precision
+        return by_algorithm(algorithm, product, lhs, rhs, out)
 
     def _outer(self, lhs: Any, rhs: Any) -> Any:
         _, _, lb, rb = self.axes()
@@ -268,6 +325,8 @@ class DotGeneral(Op):
         return bitwise_and(*spread) if out.kind == "b" else mul(*spread)
 
     def hlo(self, emit: Any, lhs: Any, rhs: Any) -> Any:
+        if is_algorithm(self.precision):
+            return written(emit, self._by_algorithm, lhs, rhs)
         lc, rc, lb, rb = self.axes()
         numbers = (
             f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)},"
@@ -284,7 +343,8 @@ class DotGeneral(Op):
                 emit("stablehlo.convert", x, result=Aval(x.aval.shape, out.dtype))
                 for x in (lhs, rhs)
             ]
-        names = [p.name for p in self.precision or (Precision.DEFAULT,) * 2]
+        pair: Any = self.precision or (Precision.DEFAULT,) * 2
+        names = [p.name for p in pair]
         precisions = ", ".join([f"#stablehlo<precision {name}>" for name in names])
         return emit(
             "stablehlo.dot_general",
@@ -356,7 +416,9 @@ def dot_general(
     preferred = preferred_element_type
     if preferred is not None:
         preferred = canonical(preferred)
-    return DotGeneral(dims, canonical_precision(precision), preferred)(lhs, rhs)
+    how = canonical_precision(precision)
+    check_operands(how, left.dtype, right.dtype, "dot_general")
+    return DotGeneral(dims, how, preferred)(lhs, rhs)
 
 
 dot_general.__doc__ = DotGeneral.__doc__

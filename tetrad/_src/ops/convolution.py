@@ -22,7 +22,8 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op
-from tetrad._src.ops.contract import Precision, canonical_precision
+from tetrad._src.ops.algorithms import Algorithm, by_algorithm, check_operands, written
+from tetrad._src.ops.contract import Precision, canonical_precision, is_algorithm
 from tetrad._src.ops.convert import canonical, convert_element_type
 from tetrad._src.ops.families import Operand, check_operand
 from tetrad._src.ops.patches import Problem, convolved, split_to
@@ -45,6 +46,10 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: Shape
 
 
+# For annotations of the parameter `dimension_numbers`.
+ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
+
+
 class ConvGeneralDilated(Op):
     """Slides the kernel `rhs` over `lhs`, and sums the products over the features.
 
@@ -61,7 +66,7 @@ class ConvGeneralDilated(Op):
     dimension_numbers: ConvDimensionNumbers
     feature_group_count: int = 1
     batch_group_count: int = 1
-    precision: tuple[Precision, Precision] | None = None
+    precision: tuple[Precision, Precision] | Algorithm | None = None
     preferred_element_type: Any = None
 
     kind = Kind.OPAQUE
@@ -271,9 +276,22 @@ class ConvGeneralDilated(Op):
     # -- the machines -----------------------------------------------------------------
 
     def expand(self, lhs: Any, rhs: Any) -> Any:
+        if is_algorithm(self.precision):
+            return self._by_algorithm(lhs, rhs)
         return expanded(self, lhs, rhs)
 
+    def _by_algorithm(self, lhs: Any, rhs: Any) -> Any:
+        def product(lhs: Any, rhs: Any, dtype: Any) -> Any:
+            op = self.like(precision=None, preferred_element_type=dtype)
+            return op(lhs, rhs)
+
+        out = self.type(aval_of(lhs), aval_of(rhs)).dtype
+        algorithm: Any = self.precision
+        return by_algorithm(algorithm, product, lhs, rhs, out)
+
     def hlo(self, emit: Any, lhs: Any, rhs: Any) -> Any:
+        if is_algorithm(self.precision):
+            return written(emit, self._by_algorithm, lhs, rhs)
         numbers = self.dimension_numbers
 
         def named(spec: Shape, first: str, second: str) -> str:
@@ -287,7 +305,8 @@ class ConvGeneralDilated(Op):
             f"#stablehlo.conv<{named(numbers.lhs_spec, 'b', 'f')}x"
             f"{named(numbers.rhs_spec, 'o', 'i')}->{named(numbers.out_spec, 'b', 'f')}>"
         )
-        kind = [p.name for p in self.precision or (Precision.DEFAULT,) * 2]
+        pair: Any = self.precision or (Precision.DEFAULT,) * 2
+        kind = [p.name for p in pair]
         return emit(
             "stablehlo.convolution",
             lhs,
@@ -480,6 +499,8 @@ def conv_general_dilated(
     preferred = (
         None if preferred_element_type is None else canonical(preferred_element_type)
     )
+    how = canonical_precision(precision)
+    check_operands(how, aval_of(lhs).dtype, aval_of(rhs).dtype, f"lax.{name}")
     op = ConvGeneralDilated(
         strides,
         pairs,
@@ -488,7 +509,7 @@ def conv_general_dilated(
         numbers,
         int(feature_group_count),
         int(batch_group_count),
-        canonical_precision(precision),
+        how,
         preferred,
     )
     return op(lhs, rhs)

@@ -9,6 +9,7 @@ decomposition (2019).
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,14 +124,51 @@ class Eigh(Decomposition):
         return (mat.adjoint(v), w) if self.compute_v else (w,)
 
 
+class EighImplementation(enum.Enum):
+    """How `eigh` finds eigenvalues: by QR, as LAPACK does; others are not available."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class EigImplementation(enum.Enum):
+    """Whose code `eig` calls: LAPACK's; others are for GPUs."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+class SvdAlgorithm(enum.Enum):
+    """How `svd` works: by divide and conquer, as LAPACK does; others are not available."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+_AVAILABLE = (
+    EighImplementation.QR,
+    EigImplementation.LAPACK,
+    SvdAlgorithm.DEFAULT,
+    SvdAlgorithm.DIVIDE_AND_CONQUER,
+)
+
+
 def _lapack_only(name: str, argument: str, given: Any) -> None:
     """Refuses other implementations than the one that there is."""
-    word = getattr(given, "value", given)
-    if word not in (None, "lapack", "LAPACK", "default", "DEFAULT"):
-        raise NotImplementedError(
-            f"lax.linalg.{name}: {argument}={given!r} is not available, there is LAPACK"
-            f" alone; leave {argument} out"
-        )
+    if given in _AVAILABLE or given in (None, "lapack", "LAPACK", "default", "DEFAULT"):
+        return
+    hint = (
+        " For polar decompositions there is lax.linalg.qdwh." if name == "svd" else ""
+    )
+    raise NotImplementedError(
+        f"lax.linalg.{name}: {argument}={given!r} is not available, there is LAPACK"
+        f" alone; leave {argument} out.{hint}"
+    )
 
 
 def eigh(

@@ -544,6 +544,36 @@ def padtype_to_pads(
     return list(pad_pairs("padtype_to_pads", padding, *sizes))
 
 
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Shape:
+    """The shape of a reduction over windows, with the arguments of `lax.reduce_window`.
+
+    ⌊(n + low + high − w)/s⌋ + 1 along each axis, for windows of length w and strides s.
+    ValueError if an argument does not have an entry for each axis.
+
+    >>> from tetrad import lax
+    >>> lax.reduce_window_shape_tuple((8, 5), (2, 3), (2, 1), [(0, 0), (1, 1)])
+    (4, 5)
+    """
+    shape = ints(operand_shape, "reduce_window_shape_tuple")
+    how = sliding(
+        "reduce_window_shape_tuple",
+        shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+    )
+    return how.out_shape(shape)
+
+
 _REDUCTIONS: dict[str, type[WindowReduce]] = {
     "sum": ReduceWindowSum,
     "max": ReduceWindowMax,

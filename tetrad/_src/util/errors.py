@@ -504,6 +504,24 @@ class OutOfMemoryError(JaxRuntimeError, MemoryError):
         self.asked = None
 
 
+class InconclusiveDimensionOperation(Exception):
+    """Whether two symbolic dimensions compare as asked cannot be decided for all sizes.
+
+    **Why.** A dimension that is a symbol stands for every size at once. `b >= 1` holds for
+    all of them, `b >= 2` for some. Shapes of traced functions are numbers here, and no
+    function of the library raises this error; it exists for programs that catch it.
+
+    **Fails.** In a function that is traced for a batch of unknown size:
+
+        if x.shape[0] >= 2:
+            x = x[:2]
+
+    **Works.** Trace the function for each size, as `jit` does, or pad to a known one.
+    """
+
+    __module__ = _PUBLIC_MODULE
+
+
 class CopyError(JaxRuntimeError):
     """An update would copy its array, under `no_copies`.
 

@@ -66,6 +66,12 @@ def _one_of(*choices: str | None) -> Callable[[str, Any], str | None]:
     return parse
 
 
+def _precision(name: str, value: Any) -> Any:
+    if getattr(value, "name", value) in _ALGORITHMS:
+        return getattr(value, "name", value)
+    return _one_of(*_PRECISIONS, *_ALGORITHMS)(name, value)
+
+
 def _bounds(name: str, value: Any) -> Any:
     value = "off" if value == "ignore" else value
     return _one_of("off", "warn", "error")(name, value)
@@ -108,6 +114,25 @@ _PRECISIONS: Final = (
     "tensorfloat32",
     "float32",
 )
+# Names of `lax.DotAlgorithmPreset`.
+_ALGORITHMS: Final = [
+    "DEFAULT",
+    "ANY_F8_ANY_F8_F32",
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+    "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16",
+    "F16_F16_F32",
+    "BF16_BF16_BF16",
+    "BF16_BF16_F32",
+    "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9",
+    "TF32_TF32_F32",
+    "TF32_TF32_F32_X3",
+    "F32_F32_F32",
+    "F64_F64_F64",
+]
 _GUARDS: Final = (
     None,
     "allow",
@@ -209,8 +234,9 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "jax_default_matmul_precision": Setting(
         None,
-        _one_of(*_PRECISIONS),
-        "The least precision of matrix products; CPU products are always full.",
+        _precision,
+        "The least precision of matrix products; CPU products are always full. Or how"
+        " their operands are rounded, by the name of a lax.DotAlgorithmPreset.",
         compiles=True,
     ),
     "jax_traceback_filtering": Setting(
