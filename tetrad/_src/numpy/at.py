@@ -31,6 +31,7 @@ from tetrad._src.numpy.index import (
     is_mask,
     layout,
     look,
+    on_device,
     parse,
     put_operands,
     read,
@@ -325,6 +326,7 @@ def _update(
         if not isinstance(v, Value):
             v = _in_dtype(v, x, name)
         eager = not active()
+        idx = on_device(idx, NAME)
         found = signature(idx, x.shape, eager)
         if found is None:
             return _update_anew(x, idx, v, name, combine, scatter, options)

@@ -319,12 +319,30 @@ def _entry(item: Any, axis: int, shape: Shape, name: str, lenient: bool) -> Entr
     if type(item) is slice:
         return _span(item, n, name)
     if isinstance(item, np.ndarray):
-        counted = item.size == 0 or int(item.min()) >= 0
-        small = item.astype(np.int32) if item.dtype.itemsize == 8 or counted else item
-        made = from_host(small, name)
-        bounds.remember(made, item)
-        return Dynamic(made, counted)
+        return Dynamic(*_index_array(item, name))
     return Dynamic(item, item.aval.kind == "u")
+
+
+def _index_array(host: np.ndarray, name: str) -> tuple[Any, bool]:
+    """An index array of the host on the device, and whether no index is negative."""
+    made = from_host(host.astype(np.int32), name)
+    low, _ = bounds.remember(made, host)
+    return made, low >= 0
+
+
+def on_device(idx: Any, name: str) -> Any:
+    """An index with the index arrays of the host on the device, so that it is planned."""
+    if type(idx) is np.ndarray:
+        return _index_array(idx, name)[0] if _is_index_array(idx) else idx
+    if type(idx) is tuple and any([_is_index_array(item) for item in idx]):
+        return tuple(
+            [_index_array(i, name)[0] if _is_index_array(i) else i for i in idx]
+        )
+    return idx
+
+
+def _is_index_array(item: Any) -> bool:
+    return type(item) is np.ndarray and item.dtype.kind in "iu" and item.ndim > 0
 
 
 def _span(item: slice, n: int, name: str) -> Span:
@@ -397,6 +415,7 @@ def getitem(x: Any, idx: Any) -> Any:
                 if keyed:
                     keys.picked(x, start, out)
                 return out
+        idx = on_device(idx, "x[i]")
         found = signature(idx, x.aval.shape, eager)
         if found is None:
             lifted = bool_axes(x, idx)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -119,7 +119,58 @@ class ChooserReduce(FoldReduce):
         return ans, div(total, reduce_sum(hit, self.axes))
 
 
-class ReduceMax(ChooserReduce):
+class ExtremeReduce(ChooserReduce):
+    """The largest or the smallest element; NaN if there is one.
+
+    The order of +0 and −0 costs more than the rest, and matters where the result is 0
+    alone. So the state of floats that vectors hold has the signs of all elements beside
+    the best one: those of zeros, if that is all there is at the end.
+    """
+
+    every: ClassVar[int]  # the bits that `signs` starts with
+
+    def reaches(self, block: Any, x: Any, y: Any) -> Any:
+        """Whether x is as extreme as y or more; not if one of them is NaN."""
+        raise NotImplementedError
+
+    def signs(self, block: Any, x: Any, y: Any) -> Any:
+        """The sign bit that wins, of two."""
+        raise NotImplementedError
+
+    def initial(self, block: Any, type: str) -> tuple[Any, ...]:
+        best = block.constant(self.identity(type), type)
+        bits = _BITS.get(type)
+        return (best,) if bits is None else (best, block.constant(self.every, bits))
+
+    def step(self, block: Any, state: Any, x: Any, index: Any) -> tuple[Any, ...]:
+        if len(state) == 1:
+            return (self.combine(block, state[0], x),)
+        best, signs = state
+        take = block.and_(
+            block.not_(self.reaches(block, best, x)), block.eq(best, best)
+        )
+        bits = block.bitcast(x, _BITS[x.type])
+        return block.select(take, x, best), self.signs(block, signs, bits)
+
+    def merge(self, block: Any, state: Any, other: Any) -> tuple[Any, ...]:
+        best = self.combine(block, state[0], other[0])
+        if len(state) == 1:
+            return (best,)
+        return best, self.signs(block, state[1], other[1])
+
+    def finish(self, block: Any, state: Any) -> Any:
+        best = state[0]
+        if len(state) == 1:
+            return best
+        lowest = limits(_BITS[best.type])[0]
+        zero = block.bitcast(block.and_(state[1], lowest), best.type)
+        return block.select(block.eq(best, 0), zero, best)
+
+
+_BITS = {"f32": "i32", "f64": "i64"}
+
+
+class ReduceMax(ExtremeReduce):
     """The largest element along `axes`: out[i] = maxₖ operand[i, k].
 
     NaN if there is one; −∞ (or the dtype's smallest value) over no elements. Complex
@@ -138,10 +189,18 @@ class ReduceMax(ChooserReduce):
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         return block.max(old, new)
 
+    every = -1
+
+    def reaches(self, block: Any, x: Any, y: Any) -> Any:
+        return block.ge(x, y)
+
+    def signs(self, block: Any, x: Any, y: Any) -> Any:
+        return block.and_(x, y)  # negative if all are
+
     hlo = "stablehlo.maximum"
 
 
-class ReduceMin(ChooserReduce):
+class ReduceMin(ExtremeReduce):
     """The smallest element along `axes`: out[i] = minₖ operand[i, k].
 
     NaN if there is one; +∞ (or the dtype's largest value) over no elements. Complex
@@ -159,6 +218,14 @@ class ReduceMin(ChooserReduce):
 
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         return block.min(old, new)
+
+    every = 0
+
+    def reaches(self, block: Any, x: Any, y: Any) -> Any:
+        return block.le(x, y)
+
+    def signs(self, block: Any, x: Any, y: Any) -> Any:
+        return block.or_(x, y)  # negative if one is
 
     hlo = "stablehlo.minimum"
 
