@@ -183,3 +183,45 @@ def test_padding_in_words_is_of_python_integers():
     pads = jax.lax.padtype_to_pads(*sizes, "SAME")
     assert pads == [(1, 1), (1, 1)]
     assert all(type(n) is int for pair in pads for n in pair)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("mode", [None, "drop", "clip", "fill"])
+def test_negative_integers_that_do_not_count_from_the_end(mode, jit):
+    x = jnp.arange(6.0).reshape(2, 3)
+    ways = {"wrap_negative_indices": False, "mode": mode}
+    transform = jax.jit if jit else lambda f: f
+    with jax.bounds("off"):
+        row = transform(lambda x: x.at[-1].set(9, **ways))(x)
+        column = transform(lambda x: x.at[:, -1].add(1, **ways))(x)
+        read = transform(lambda x: x.at[-1, 1].get(**ways))(x)
+    clipped = mode == "clip"
+    np.testing.assert_array_equal(row, x.at[0].set(9) if clipped else x)
+    np.testing.assert_array_equal(column, x.at[:, 0].add(1) if clipped else x)
+    np.testing.assert_array_equal(read, np.nan if mode in ("drop", "fill") else 1)
+    assert x.at[-1].get()[0] == 3
+
+
+def test_sums_of_several_polynomials():
+    several = jnp.array([[1, 2, 3], [3, 4, 5]])
+    np.testing.assert_array_equal(jnp.polyadd(several, [4]), [[1, 2, 3], [7, 8, 9]])
+    np.testing.assert_array_equal(jnp.polysub([4], several), [[-1, -2, -3], [1, 0, -1]])
+    with pytest.raises(ValueError, match="must broadcast"):
+        jnp.polyadd(several, jnp.ones((2, 2)))
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 3])
+def test_roots_below_leading_zeros(zeros):
+    p = jnp.array([0.0] * zeros + [1.0, -3.0, 2.0, 0.0])
+    found = jax.jit(lambda p: jnp.roots(p, strip_zeros=False))(p)
+    assert np.isnan(found[3:]).all()
+    np.testing.assert_allclose(np.sort(found[:3].real), [0, 1, 2], atol=1e-6)
+    assert np.isnan(jnp.roots(jnp.zeros(3), strip_zeros=False)).all()
+
+
+def test_python_bools_become_strong_numbers():
+    for name in ("exp", "cbrt", "deg2rad", "reciprocal", "square"):
+        assert not getattr(jnp, name)(True).weak_type
+        assert getattr(jnp, name)(2).weak_type
+    assert (jnp.exp(True) * jnp.ones(2, "bfloat16")).dtype == "float32"
+    assert jnp.imag(4).weak_type

@@ -18,6 +18,7 @@ from tetrad._src.core.bind import Value, active, aval_of
 from tetrad._src.numpy import elementwise, lax
 from tetrad._src.numpy.convert import operand
 from tetrad._src.numpy.create import spread
+from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import no_sharding, number
 from tetrad._src.numpy.index import (
     Index,
@@ -150,7 +151,7 @@ class AtIndex:
         out_sharding: Any = None,
     ) -> Any:
         """The elements. Mode "fill" reads `fill_value` (else NaN) out of range."""
-        x, idx = self.array, self.idx
+        x, idx = self.array, _unwrapped(self.idx, wrap_negative_indices)
         lifted = bool_axes(x, idx)
         if lifted is not None:
             x, idx, _ = lifted
@@ -249,6 +250,24 @@ def _mode(mode: Any, name: str) -> Any:
         ) from None
 
 
+def _unwrapped(idx: Any, wrap: bool) -> Any:
+    """The index with negative integers as arrays, where they do not count from the end."""
+    if wrap:
+        return idx
+    entries = idx if isinstance(idx, tuple) else (idx,)
+    return tuple(
+        [
+            lax.full((), int_dtype().type(entry)) if _is_negative(entry) else entry
+            for entry in entries
+        ]
+    )
+
+
+def _is_negative(entry: Any) -> bool:
+    whole = isinstance(entry, (int, np.integer)) and not isinstance(entry, bool)
+    return whole and int(entry) < 0
+
+
 def _negative_wraps(index: Index, wrap: bool) -> None:
     if not wrap:
         for entry in index.arrays():
@@ -325,6 +344,7 @@ def _update(
         v = operand(values, name, "values")
         if not isinstance(v, Value):
             v = _in_dtype(v, x, name)
+        idx = _unwrapped(idx, options.get("wrap_negative_indices", True))
         eager = not active()
         idx = on_device(idx, NAME)
         found = signature(idx, x.shape, eager)

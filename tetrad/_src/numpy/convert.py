@@ -239,7 +239,9 @@ def number_as(x: Any, dtype: Any, weak: bool, name: str) -> Any:
     plain = type(x) in _PLAIN
     if kind in "iu" and plain and type(x) is not bool:
         dtypes.check_narrowing(x, dtype, f"{name}: the Python integer")
-    if (plain or weak) and dtypes.python_scalar_dtype(_TYPE[kind], config.x64) == dtype:
+    # A Python bool is not weak: as another number it has exactly that dtype.
+    may_be_weak = weak or (plain and (kind == "b" or type(x) is not bool))
+    if may_be_weak and dtypes.python_scalar_dtype(_TYPE[kind], config.x64) == dtype:
         return _TYPE[kind](x)
     if plain and type(x) is int and kind in "fc":
         x = float(x)

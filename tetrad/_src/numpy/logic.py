@@ -366,7 +366,8 @@ def _imag(x: Any) -> Any:
     if aval_of(x).kind == "c":
         return lax.imag(x)
     aval = aval_of(x)
-    return lax.full(aval.shape, aval.dtype.type(0))
+    zero = lax.full(aval.shape, aval.dtype.type(0))
+    return lax.convert_element_type(zero, aval.dtype, aval.weak_type)
 
 
 real = Unary(
@@ -381,7 +382,7 @@ imag = Unary(
     _imag,
     "The imaginary part of x, 0 for real numbers.",
     "imag(1.)",
-    "Array(0., dtype=float32)",
+    "Array(0., dtype=float32, weak_type=True)",
 )
 
 

@@ -13,7 +13,7 @@ from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.create import spread, vander
 from tetrad._src.numpy.decompositions import eigvals
 from tetrad._src.numpy.elementwise import number
-from tetrad._src.numpy.promote import promote_dtypes, promote_floats
+from tetrad._src.numpy.promote import broadcast, promote_dtypes, promote_floats
 from tetrad._src.numpy.signal import convolved
 from tetrad._src.numpy.systems import inv, lstsq
 from tetrad._src.util import dtypes, errors
@@ -53,20 +53,27 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Value:
 
 
 def _aligned(name: str, *ps: Any) -> tuple[Any, Any]:
-    """Both with as many coefficients, zeros in front; further axes must agree."""
+    """Both with as many coefficients, zeros in front; further axes broadcast.
+
+    Where one has more axes, the other has the same coefficients along these.
+    """
     arrays = [convert.array(p) if isinstance(p, (list, tuple)) else p for p in ps]
     xs = [value(p, name) for p in promote_dtypes(name, *arrays)]
     a, b = [x if x.ndim else lax.reshape(x, (1,)) for x in xs]
-    if a.shape[1:] != b.shape[1:]:
-        raise ValueError(
-            f"{name}: the axes of several polynomials must agree, got {describe(a)} and"
-            f" {describe(b)}"
-        )
-    n = max(a.shape[0], b.shape[0])
-    rest = [(0, 0, 0)] * (a.ndim - 1)
-    first, second = [
-        lax.pad(x, number(x, 0), [(n - x.shape[0], 0, 0), *rest]) for x in (a, b)
+    n, ndim = max(a.shape[0], b.shape[0]), max(a.ndim, b.ndim)
+    a, b = [lax.reshape(x, (*x.shape, *[1] * (ndim - x.ndim))) for x in (a, b)]
+    full = [
+        lax.pad(x, number(x, 0), [(n - x.shape[0], 0, 0), *[(0, 0, 0)] * (x.ndim - 1)])
+        for x in (a, b)
     ]
+    try:
+        shape = np.broadcast_shapes(*[x.shape for x in full])
+    except ValueError:
+        raise ValueError(
+            f"{name}: the axes of several polynomials must broadcast, got {describe(a)}"
+            f" and {describe(b)}"
+        ) from None
+    first, second = [broadcast(x, shape) for x in full]
     return first, second
 
 
@@ -223,7 +230,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Value:
     """The complex roots of a polynomial.
 
     Leading zeros lower the degree, and trailing ones are roots, so the coefficients must
-    be known; with strip_zeros=False they may be traced, and leading zeros give NaN.
+    be known; with strip_zeros=False they may be traced, and in the place of each root that a
+    leading zero takes away there is a NaN, at the end.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.roots(jnp.array([1., -3., 2.])).real
@@ -253,17 +261,29 @@ def _at_least_single(x: Any) -> Any:
 
 
 def _roots_of_all(c: Any) -> Any:
-    """The eigenvalues of the companion matrix."""
+    """The eigenvalues of the companion matrix, with leading zeros moved to the end.
+
+    There each of them is a root 0 too many, which is nearest to 0 and becomes NaN.
+    """
     c = _at_least_single(c)
     n = c.shape[0] - 1
     if n < 1:
         return lax.full((0,), np.complex64(0))
+    zero = lax.convert_element_type(lax.eq(c, number(c, 0)), np.int32)
+    lost = lax.reduce_sum(lax.cumprod(zero), (0,))
+    order: Any = lax.rem(lax.add(lax.iota(np.int32, n + 1), lost), np.int32(n + 1))
+    c = c[order]
     row = lax.reshape(lax.neg(c[1:] / c[0]), (1, n))
     below = convert.asarray(np.eye(n - 1, n, dtype=c.dtype))
     found = eigvals(lax.concatenate([row, below], 0) if n > 1 else row)
-    leading = lax.eq(c[0], number(c, 0))
-    broken = lax.full(found.shape, found.dtype.type(complex(np.nan, np.nan)))
-    return lax.select(lax.broadcast_in_dim(leading, found.shape, ()), broken, found)
+    # Without leading zeros the order of the eigenvalues stays.
+    size = lax.mul(lax.abs(found), number(lax.abs(found), -1))
+    kept = lax.convert_element_type(lax.gt(lost, np.int32(0)), size.dtype)
+    size = lax.mul(size, lax.broadcast_in_dim(kept, (n,), ()))
+    order = lax.sort((size, lax.iota(np.int32, n)), num_keys=1)[1]
+    last = lax.ge(lax.add(lax.iota(np.int32, n), lost), np.int32(n))
+    broken = found.dtype.type(complex(np.nan, np.nan))
+    return lax.select(last, lax.full((n,), broken), found[order])
 
 
 def polyfit(
