@@ -275,15 +275,15 @@ def _roots_of_all(c: Any) -> Any:
     c = c[order]
     row = lax.reshape(lax.neg(c[1:] / c[0]), (1, n))
     below = convert.asarray(np.eye(n - 1, n, dtype=c.dtype))
-    found = eigvals(lax.concatenate([row, below], 0) if n > 1 else row)
+    found: Any = eigvals(lax.concatenate([row, below], 0) if n > 1 else row)
     # Without leading zeros the order of the eigenvalues stays.
     size = lax.mul(lax.abs(found), number(lax.abs(found), -1))
     kept = lax.convert_element_type(lax.gt(lost, np.int32(0)), size.dtype)
     size = lax.mul(size, lax.broadcast_in_dim(kept, (n,), ()))
-    order = lax.sort((size, lax.iota(np.int32, n)), num_keys=1)[1]
+    places: Any = lax.sort((size, lax.iota(np.int32, n)), num_keys=1)[1]
     last = lax.ge(lax.add(lax.iota(np.int32, n), lost), np.int32(n))
     broken = found.dtype.type(complex(np.nan, np.nan))
-    return lax.select(last, lax.full((n,), broken), found[order])
+    return lax.select(last, lax.full((n,), broken), found[places])
 
 
 def polyfit(
