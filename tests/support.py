@@ -3,7 +3,10 @@
 import sys
 from html.parser import HTMLParser
 
+import ml_dtypes
 import numpy as np
+
+from tetrad._src.util.dtypes import SMALL_FLOATS
 
 # Largest distance from the reference in units in the last place, by dtype. Reductions
 # and products add up rounding errors; their rows state more, with a reason.
@@ -12,6 +15,10 @@ ULP = {"float16": 1, "bfloat16": 1, "float32": 4, "float64": 4, "complex64": 8,
 
 MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 SMALLEST = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
+for _name, _dtype in SMALL_FLOATS.items():
+    ULP[_name] = 1
+    MANTISSA[_name] = int(ml_dtypes.finfo(_dtype).nmant)
+    SMALLEST[_name] = int(ml_dtypes.finfo(_dtype).minexp)
 
 
 def real_name(dtype):

@@ -156,6 +156,13 @@ def test_order_of_all_numbers(dtype):
     np.testing.assert_array_equal(
         np.asarray(lax.cummin(y)).astype(np.float32), np.minimum.accumulate(number)
     )
+    if np.isnan(codes.astype(np.float32)).any():
+        nan = codes[np.isnan(codes.astype(np.float32))][:1]
+        for fold in (lax.cummax, lax.cummin):
+            got = fold(jnp.asarray(np.concatenate([known[:5], nan, known[5:9]])))
+            assert np.isnan(np.asarray(got).astype(np.float32)).tolist() == (
+                [False] * 5 + [True] * 5
+            )
     largest, place = lax.top_k(y, 3)
     np.testing.assert_array_equal(
         np.asarray(largest).astype(np.float32), np.sort(number)[::-1][:3]

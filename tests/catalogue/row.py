@@ -21,6 +21,13 @@ INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
 SIGNED = ("int8", "int16", "int32", "int64")
 COMPLEX = ("complex64", "complex128")
 BOOL = ("bool",)
+SMALL_INTS = ("int2", "int4", "uint2", "uint4")
+SMALL_FLOATS = ("float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz",
+                "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+                "float8_e8m0fnu")  # fmt: skip
+SMALL = (
+    SMALL_INTS + SMALL_FLOATS
+)  # what a row takes of their kind; see test_small_rows.py
 NUMBERS = FLOATS + INTS + COMPLEX
 REALS = FLOATS + INTS
 EVERYTHING = NUMBERS + BOOL
@@ -30,15 +37,21 @@ DOUBLE = {"float64", "complex128", "int64", "uint64"}  # exist only with x64 on
 # What `Row.broken` says of minima and maxima on a PJRT plugin.
 FAST_EXTREMA = {"plugin values": "XLA's CPU compiler drops NaN unless told not to"}
 
-WIDER = {"float16": np.float64, "bfloat16": np.float64, "float32": np.float64,
-         "float64": np.longdouble, "complex64": np.complex128,
-         "complex128": np.clongdouble}  # fmt: skip
+WIDER = {
+    "float16": np.float64,
+    "bfloat16": np.float64,
+    "float32": np.float64,
+    "float64": np.longdouble,
+    "complex64": np.complex128,
+    "complex128": np.clongdouble,
+    **dict.fromkeys(SMALL_FLOATS, np.float64),
+}
 REAL_OF = {"complex64": "float32", "complex128": "float64"}
 COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
 
 
 def dtype_of(name: str) -> Any:
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def is_inexact(dtype: Any) -> bool:
@@ -200,6 +213,8 @@ class Row:
     def widened(self, x: Any) -> Any:
         x = np.asarray(x)
         name = str(x.dtype)
+        if name in SMALL_INTS:
+            return x.astype(np.int64)
         if name not in WIDER:
             return x
         if not self.wide and name in ("float64", "complex128"):
@@ -241,6 +256,17 @@ class Row:
         if isinstance(self.absolute, dict):
             return float(self.absolute.get(dtype, 0.0))
         return float(self.absolute)
+
+    def small_dtypes(self) -> list[str]:
+        """The dtypes of less than 16 bits of the kinds that this operation takes."""
+        kinds = {
+            "float32": SMALL_FLOATS,
+            "int8": SMALL_INTS[:2],
+            "uint8": SMALL_INTS[2:],
+        }
+        return [
+            d for like, names in kinds.items() if like in self.dtypes for d in names
+        ]
 
     def light_dtypes(self) -> list[str]:
         """Few dtypes for the tests of transformations: one float, one integer."""

@@ -229,6 +229,9 @@ class Block(BitsBlock):
         """xⁿ for a known integer, by repeated squaring."""
         if n == 0:
             return self.constant(1, x.type)
+        if x.type in SMALL_FLOATS:
+            single = self.integer_pow(self.relabel(x, "f32"), n)
+            return self._rounded(single, x.type)
         power, result, left = x, None, abs(n)
         while left:
             if left & 1:

@@ -207,7 +207,8 @@ def resize(
     if method is ResizeMethod.NEAREST:
         return _nearest(image, [(axis, sizes[axis]) for axis in changed])
     image = _floating(image)
-    dtype = jnp.promote_types(jnp.float32, jnp.finfo(image.dtype).dtype)
+    dtype = jnp.finfo(image.dtype).dtype
+    dtype = jnp.float32 if dtype.itemsize < 4 else dtype
     weights = []
     for axis in changed:
         n, m = image.shape[axis], sizes[axis]

@@ -34,6 +34,7 @@ from tetrad._src.util import dtypes, frames
 from tetrad._src.util.config import config
 
 Axis = int | Sequence[int] | None
+SINGLE = np.dtype(np.float32)  # in which floats of 8 bits and fewer are composed
 
 
 def _float(x: Any, name: str) -> Any:
@@ -243,6 +244,13 @@ def logsumexp(
     Array(1000.6932, dtype=float32)
     """
     a = _float(a, "logsumexp")
+    dtype = aval_of(a).dtype
+    if dtype.itemsize == 1:
+        b = None if b is None else _float(b, "logsumexp").astype(SINGLE)
+        outs = logsumexp(a.astype(SINGLE), axis, b, keepdims, return_sign, where)
+        if return_sign:
+            return tuple([out.astype(dtype) for out in outs])
+        return outs.astype(dtype)
     if b is not None:
         b = _float(b, "logsumexp")
         a = choice.where(b != 0, a, -np.inf)
@@ -339,6 +347,9 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     Array([0.5, 0.5], dtype=float32)
     """
     x = _float(x, "softmax")
+    dtype = aval_of(x).dtype
+    if dtype.itemsize == 1:
+        return softmax(x.astype(SINGLE), axis, where).astype(dtype)
     if config.jax_softmax_custom_jvp:
         return _softmax_by_rule(x, axis, where)
     return _softmax(x, axis, where)
@@ -347,6 +358,9 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """x - logsumexp(x) along `axis`."""
     x = _float(x, "log_softmax")
+    dtype = aval_of(x).dtype
+    if dtype.itemsize == 1:
+        return log_softmax(x.astype(SINGLE), axis, where).astype(dtype)
     peak = reduce.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
     shifted = x - stop_gradient(peak)
     if where is not None:

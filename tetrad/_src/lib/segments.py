@@ -46,11 +46,8 @@ def _arguments(
 def _start(dtype: Any, largest: bool) -> Any:
     """The largest or smallest value of `dtype`."""
     kind = dtypes.kind(dtype)
-    if kind == "b":
-        return largest
-    if kind in "iu":
-        info = dtypes.iinfo(dtype)
-        return info.max if largest else info.min
+    if kind in "biuf":
+        return dtypes.extremes(dtype)[largest]
     return np.inf if largest else -np.inf
 
 

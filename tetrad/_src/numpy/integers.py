@@ -171,7 +171,8 @@ def frexp(x: Any, /) -> tuple[Value, Value]:
 
 def _spacing(x: Any) -> Any:
     size = lax.abs(x)
-    gap = lax.sub(lax.nextafter(size, number(size, np.inf)), size)
+    _, most = dtypes.extremes(aval_of(x).dtype)
+    gap = lax.sub(lax.nextafter(size, number(size, most)), size)
     return lax.select(lax.lt(x, zero_like(x)), lax.neg(gap), gap)
 
 

@@ -13,12 +13,15 @@ from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.logic import as_bool
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import stretch
+from tetrad._src.util import dtypes
 
 
 def _without(x: Value, filler: Any) -> Any:
     """`x` with `filler` in place of NaN."""
     if not x.aval.inexact:
         return x
+    if x.aval.kind == "f" and np.isinf(filler):  # or as far as the dtype goes
+        filler = dtypes.extremes(x.dtype)[filler > 0]
     return lax.select(lax.ne(x, x), number(x, filler), x)
 
 

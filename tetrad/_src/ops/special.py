@@ -10,6 +10,7 @@ from tetrad._src.ops.arithmetic import add, mul, neg, square
 from tetrad._src.ops.families import Binary, Operand, Unary, check_operand
 from tetrad._src.ops.functions import binary, scalar_like, unary
 from tetrad._src.ops.transcendental import exp
+from tetrad._src.util import dtypes
 
 
 class Erf(Unary):
@@ -139,11 +140,11 @@ _EULER_MACLAURIN = (
 )
 _DIRECT_TERMS = 10
 
-_HALVES = ("f16", "bf16")
+_WIDE = ("f32", "f64")
 
 
 def _in_single(block: Any, scalar: Any, *xs: Any) -> Any:
-    """Long sums of halves: computed in float32 and rounded once."""
+    """Long sums of shorter floats: computed in float32 and rounded once."""
     wide = scalar(block, *[block.convert(x, "f32") for x in xs])
     return block.convert(wide, xs[0].type)
 
@@ -175,7 +176,7 @@ class Zeta(Binary):
         return self(x, q), tangent
 
     def scalar(self, block: Any, x: Any, q: Any) -> Any:
-        if x.type in _HALVES:
+        if x.type not in _WIDE:
             return _in_single(block, self.scalar, x, q)
         minus_x = block.neg(x)
         total = block.pow(q, minus_x)
@@ -217,7 +218,7 @@ class Polygamma(Binary):
         return None, polygamma(add(m, 1.0), x)
 
     def scalar(self, block: Any, m: Any, x: Any) -> Any:
-        if x.type in _HALVES:
+        if x.type not in _WIDE:
             return _in_single(block, self.scalar, m, x)
         order = block.add(m, 1.0)
         size = block.exp(block.lgamma(order))
@@ -236,6 +237,9 @@ polygamma = binary(Polygamma)
 
 # Bits of exponent and mantissa of the floats, by the builder's names.
 _FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+for _dtype in dtypes.SMALL_FLOATS.values():
+    _info = dtypes.finfo(_dtype)
+    _FORMATS[dtypes.short_name(_dtype)] = (int(_info.nexp), int(_info.nmant))
 
 
 class ReducePrecision(Unary):
@@ -269,7 +273,7 @@ class ReducePrecision(Unary):
 
     def scalar(self, block: Any, x: Any) -> Any:
         own_exponent, own_mantissa = _FORMATS[x.type]
-        wide = x if x.type in ("f32", "f64") else block.convert(x, "f32")
+        wide = x if x.type in _WIDE else block.convert(x, "f32")
         exponent, mantissa = _FORMATS[wide.type]
         bits = block.bitcast(wide, "u32" if wide.type == "f32" else "u64")
         if self.mantissa_bits < own_mantissa:

@@ -21,7 +21,12 @@ from collections.abc import Callable, Sequence
 
 from tetrad._src.cpu import schedule
 from tetrad._src.cpu.kernels import transpose
-from tetrad._src.cpu.kernels.sort_text import code_of, element_of, integer
+from tetrad._src.cpu.kernels.sort_text import (
+    REPAIRED,
+    code_of,
+    element_of,
+    integer,
+)
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.registers import (
     COMPLEX,
@@ -72,11 +77,15 @@ class Fold:
         code = code_of(self.w, x, self.coded, True)
         if self.name == "max":
             return code
+        if self.coded not in REPAIRED:
+            return code + 1  # all codes are taken: that of NaN wraps around
         largest = (1 << (8 * SIZE[x.type] - 1)) - 1
         return self.w.select(self.w.eq(code, largest), ~largest, code)
 
     def store(self, x: Value, pointer: str, mask: Value | None) -> None:
         if self.coded:
+            if self.name == "min" and self.coded not in REPAIRED:
+                x = x - 1
             x = element_of(self.w, x, self.coded)
         if self.stored in NARROW_FLOATS:
             x = self.w.round_narrow(x, self.stored)

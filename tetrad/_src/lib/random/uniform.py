@@ -243,9 +243,9 @@ def _truncated(
         a, b = [spread_out(bound, shape, wide) for bound in (a, b)]
         drawn = tails.NormalTail()(u, a, b) if far else _near_or_far(u, a, b, wide)
     drawn = convert_element_type(drawn, dtype)
-    infinity = dtype.type(np.inf)
-    above = ops.nextafter(stop_gradient(low), infinity)
-    below = ops.nextafter(stop_gradient(high), ops.neg(infinity))
+    least, most = [dtype.type(end) for end in dtypes.extremes(dtype)]
+    above = ops.nextafter(stop_gradient(low), most)
+    below = ops.nextafter(stop_gradient(high), least)
     return ops.min(ops.max(drawn, above), below)
 
 
