@@ -399,3 +399,21 @@ def test_arrays_of_a_failed_recording_are_let_go() -> None:
         y.block_until_ready()
     del x, y
     assert device.memory_stats()["bytes_in_use"] == before
+
+
+@pytest.mark.parametrize("file", ["<string>", "<stdin>", "<ipython-input-1-abc>"])
+@pytest.mark.parametrize(
+    "transform",
+    [jax.grad, jax.jit, jax.checkpoint, lambda f: lambda x: jax.vmap(f)(x[None])],
+)
+def test_an_error_in_what_the_user_types_stays_what_it_is(file, transform):
+    typed = eval(compile("lambda x: x.nothing", file, "eval"))
+    with pytest.raises(AttributeError, match="nothing"):
+        transform(typed)(jnp.ones(()))
+
+
+def test_an_error_inside_of_a_private_module_has_the_public_name():
+    with pytest.raises(
+        ValueError, match=r"^jnp\.linalg\.svd: subset_by_index cannot be"
+    ):
+        jnp.linalg.svd(jnp.eye(3), full_matrices=False, subset_by_index="abc")

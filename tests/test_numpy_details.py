@@ -319,3 +319,148 @@ def test_isscalar_of_objects_that_become_arrays():
 
     assert jnp.isscalar(Wrapped(jnp.array(1)))
     assert not jnp.isscalar(Wrapped(jnp.ones(1)))
+
+
+# ------------------------------------------------------------- nothing, or next to nothing
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 0)])
+def test_decompositions_of_empty_matrices_have_true_bases(shape):
+    big = jnp.full((*shape[:-2], 4, 4), 7.0)  # leaves its memory behind
+    jnp.linalg.svd(big)[0].block_until_ready()
+    del big
+    u, s, vh = jnp.linalg.svd(jnp.zeros(shape))
+    same(u, np.broadcast_to(np.eye(shape[-2]), u.shape))
+    same(vh, np.broadcast_to(np.eye(shape[-1]), vh.shape))
+    assert s.shape == (*shape[:-2], 0)
+    q, r = jnp.linalg.qr(jnp.zeros(shape), mode="complete")
+    same(q, np.broadcast_to(np.eye(shape[-2]), q.shape))
+    assert r.shape == shape
+
+
+def test_the_bases_of_a_singular_hermitian_matrix_are_orthonormal():
+    u, s, vh = jnp.linalg.svd(jnp.diag(jnp.array([2.0, 0.0, -3.0])), hermitian=True)
+    same(s, [3.0, 2.0, 0.0])
+    same(jnp.abs(u) @ jnp.abs(vh), np.abs(np.eye(3)), atol=1e-6)
+    same(vh @ vh.T, np.eye(3), atol=1e-6)
+
+
+def test_a_convolution_over_no_channels_is_zero():
+    x, kernel = jnp.zeros((2, 0, 5, 5)), jnp.zeros((4, 0, 3, 3))
+    same(lax.conv_general_dilated(x, kernel, (1, 1), "VALID"), np.zeros((2, 4, 3, 3)))
+
+
+def test_a_histogram_of_nothing_has_the_edges_of_numpy():
+    for got, want in zip(jnp.histogram(jnp.zeros(0)), np.histogram(np.zeros(0))):
+        same(got, want)
+
+
+# ------------------------------------------------------------------------- unique to a size
+
+ROWS = np.array([[3, 1, 0], [2, 3, 0], [3, 1, 0], [0, 9, 9]])
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_distinct_slices_cut_or_filled_to_a_size(axis, size):
+    got = jax.jit(
+        lambda x: jnp.unique(x, True, True, True, axis, size=size, fill_value=-1)
+    )(jnp.array(ROWS))
+    want = np.unique(ROWS, True, True, True, axis)
+    along = axis or 0
+    count = min(size, want[0].shape[along])
+    head = [slice(None)] * want[0].ndim
+    head[along] = slice(count)
+    same(got[0][tuple(head)], want[0][tuple(head)])
+    assert got[0].shape[along] == size
+    head[along] = slice(count, None)
+    assert np.all(np.asarray(got[0])[tuple(head)] == -1)
+    same(got[1][:count], want[1][:count])
+    same(got[2], want[2])
+    same(got[3][:count], want[3][:count])
+    assert not np.any(got[3][count:])
+
+
+def test_distinct_elements_of_nothing_are_the_filling():
+    same(jnp.unique(jnp.zeros(0), size=2, fill_value=5), [5.0, 5.0])
+    with pytest.raises(ValueError, match="no element to fill with"):
+        jnp.unique(jnp.zeros(0), size=2)
+    empty = jnp.zeros((3, 0))
+    assert jnp.unique(empty, axis=0, size=2, fill_value=1).shape == (2, 0)
+
+
+# ----------------------------------------------------------------------- beyond the ends
+
+
+def test_shares_beyond_the_ends():
+    x = jnp.array([1.0, 2.0, 4.0])
+    for q in (-0.1, 1.5, [0.5, 2.0]):
+        with pytest.raises(ValueError, match=r"q must be in \[0, 1\]"):
+            jnp.quantile(x, q)
+    with pytest.raises(ValueError, match=r"q must be in \[0, 100\]"):
+        jnp.percentile(x, 101)
+    same(jnp.quantile(x, jnp.array([-0.1, 1.5])), [1.0, 4.0])
+
+
+def test_put_brings_indices_into_range():
+    x, v = jnp.zeros(4), jnp.array([7.0, 8.0, 9.0])
+    same(jnp.put(x, jnp.array([0, -2, 99]), v, inplace=False), [7, 0, 8, 9])
+    for mode in ("clip", "wrap"):
+        want = np.zeros(4)
+        np.put(want, [1, -5, 6], [7.0, 8.0, 9.0], mode=mode)
+        got = jnp.put(x, jnp.array([1, -5, 6]), v, mode=mode, inplace=False)
+        same(got, want)
+
+
+def test_a_number_that_the_table_cannot_hold_has_its_place():
+    table = jnp.array([1, 2, 3], "uint8")
+    assert int(jnp.searchsorted(table, 300)) == 3
+    assert int(jnp.searchsorted(table, -1)) == 0
+
+
+# ------------------------------------------------------------------------ bytes and factors
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other"),
+    [
+        ("float32", "complex64"),
+        ("complex64", "float32"),
+        ("complex64", "int32"),
+        ("complex64", "uint8"),
+        ("uint8", "complex64"),
+        ("float32", "bool"),
+        ("complex64", "complex64"),
+    ],
+)
+def test_bytes_are_read_as_any_dtype(dtype, other):
+    x = np.arange(48, dtype="uint8").view(dtype).reshape(2, -1)
+    if other == "bool":
+        x = np.array([[0, 1], [1, 0]], "uint32").view(dtype)
+        same(jnp.array(x).view(other), x.view("uint8") != 0)
+        return
+    got = jnp.array(x).view(other)
+    assert np.asarray(got).tobytes() == x.view(other).tobytes()
+    assert got.shape == x.view(other).shape
+
+
+def test_qr_as_lapack_leaves_it():
+    a = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
+    for x in (a, a.T):
+        for got, want in zip(
+            jnp.linalg.qr(jnp.array(x), mode="raw"), np.linalg.qr(x, mode="raw")
+        ):
+            same(got, want, atol=1e-5)
+
+
+def test_factors_of_one_kind_solve_for_right_sides_of_another():
+    a = np.array([[3.0, 1.0], [1.0, 2.0]], "float32")
+    linalg = jax.scipy.linalg
+    for matrix, b in ((a, Z[:2]), (a + 1j * a.T, a[0]), (a, np.array([1, 2]))):
+        matrix, b = jnp.array(matrix), jnp.array(b)
+        want = np.linalg.solve(np.asarray(matrix), np.asarray(b))
+        same(linalg.lu_solve(linalg.lu_factor(matrix), b), want)
+    same(
+        linalg.cho_solve(linalg.cho_factor(jnp.array(a)), Z[:2]),
+        np.linalg.solve(a, Z[:2]),
+    )

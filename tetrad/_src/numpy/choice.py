@@ -20,6 +20,7 @@ from tetrad._src.numpy.plan import Planner, planned
 from tetrad._src.numpy.promote import (
     broadcast_shapes,
     call,
+    common_shape,
     lattice,
     promote,
     same_dtype,
@@ -29,7 +30,7 @@ from tetrad._src.numpy.promote import (
 )
 from tetrad._src.numpy.search import nonzero
 from tetrad._src.ops import bounds
-from tetrad._src.util import dtypes
+from tetrad._src.util import dtypes, errors
 
 
 def where(
@@ -164,8 +165,8 @@ def _piece(function: Any, x: Value, args: Any, kw: Any) -> Any:
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value:
     """choices[a[i]][i], element by element; all broadcast.
 
-    Mode "clip" or "wrap" brings indices into range; "raise", the default, is only
-    possible outside transformations, so it is a NotImplementedError here.
+    Mode "clip" or "wrap" brings indices into range; "raise", the default, looks at the
+    indices, which must be known: ValueError where one is out of range.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.choose(jnp.array([0, 1]), [jnp.array([1, 2]), jnp.array([3, 4])], mode="clip")
@@ -177,7 +178,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     if isinstance(choices, (Value, np.ndarray)):
         choices = [choices[i] for i in range(choices.shape[0])]  # type: ignore[index]
     options = promote(name, *listed(choices, name, "choices"))
-    shape = broadcast_shapes(index.shape, *[aval_of(c).shape for c in options])
+    shape = common_shape(name, [index, *options])
     n = len(options)
     if mode == "raise":
         host = np.asarray(index)
@@ -464,7 +465,13 @@ def _picked(
     shape[axis] = 1
     wide = list(places.shape)
     wide[axis] = 1
-    lanes = broadcast_shapes(tuple(shape), tuple(wide))
+    try:
+        lanes = broadcast_shapes(tuple(shape), tuple(wide))
+    except ValueError:
+        raise errors.ShapeError(
+            f"{call(name)}: arr is {describe(x)}, indices are {describe(places)}; their"
+            f" extents must broadcast along every axis but axis {axis}"
+        ) from None
     x = spread(x, lanes[:axis] + (x.shape[axis],) + lanes[axis + 1 :], name)
     full = lanes[:axis] + (places.shape[axis],) + lanes[axis + 1 :]
     places = spread(places, full, name)

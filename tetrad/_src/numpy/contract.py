@@ -18,8 +18,8 @@ from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.elementwise import no_out, no_sharding
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (
-    broadcast_shapes,
     call,
+    common_leading,
     lattice,
     operand_names,
     promote_dtypes,
@@ -121,12 +121,7 @@ def _batched(
 ) -> Any:
     """The product over leading axes, which broadcast; extents of 1 are left out."""
     left, right = max(x.ndim - 2, 0), max(y.ndim - 2, 0)
-    try:
-        lead = broadcast_shapes(x.shape[:left], y.shape[:right])
-    except ValueError as error:
-        raise errors.ShapeError(
-            f"{call(name)}: {describe(x)} and {describe(y)}; leading {error}"
-        ) from None
+    lead = common_leading(name, (x, y), (x.shape[:left], y.shape[:right]))
     rank = len(lead)
     shared: list[int] = []  # axes of `lead` that both sides have
     only_x: list[int] = []
@@ -432,7 +427,7 @@ def cross(
             f"{call(name)}: {describe(x)} and {describe(y)}; the vectors must have 3"
             " elements, or 2"
         )
-    lead = broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    lead = common_leading(name, (x, y), (x.shape[:-1], y.shape[:-1]))
     xs, ys = _components(x, lead), _components(y, lead)
     if len(xs) == len(ys) == 2:
         return lax.sub(lax.mul(xs[0], ys[1]), lax.mul(xs[1], ys[0]))

@@ -18,7 +18,7 @@ from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.plan import planned
 from tetrad._src.numpy.promote import (
     broadcast,
-    broadcast_shapes,
+    common_shape,
     promote_inexact,
     to,
 )
@@ -460,7 +460,7 @@ def logspace(
     if isinstance(base, (Value, np.ndarray)) and aval_of(base).ndim:
         bases: Any = value(base, name, "base")
         ends = [value(v, name) for v in (start, stop)]
-        shape = broadcast_shapes(bases.shape, *[v.shape for v in ends])
+        shape = common_shape(name, [*ends, bases])
         start, stop = [broadcast(v, shape) for v in ends]
         exponents = linspace(start, stop, num, endpoint, axis=axis)
         bases = broadcast(lax.convert_element_type(bases, exponents.dtype), shape)

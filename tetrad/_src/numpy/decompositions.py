@@ -86,7 +86,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """A = Q·R with orthonormal columns in Q and an upper triangular R.
 
     a[..., m, n] → Q[..., m, k], R[..., k, n] with k = min(m, n), or k = m for mode="complete".
-    mode="r" gives R alone.
+    mode="r" gives R alone; mode="raw" what LAPACK makes: (h, τ), where h[..., n, m] is the
+    transpose of R with the vectors of Householder's reflections below it, and τ[..., min(m, n)]
+    their factors.
 
     >>> import tetrad.numpy as jnp
     >>> q, r = jnp.linalg.qr(jnp.array([[3., 1.], [4., 2.]]))
@@ -96,9 +98,11 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """
     name = "jnp.linalg.qr"
     x = matrices(name, "a", a, square=False)
+    if mode == "raw":
+        return tuple(lax.Geqrf()(x))
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(
-            f'{call(name)}: mode must be "reduced", "complete" or "r", got {mode!r}'
+            f'{call(name)}: mode must be "reduced", "complete", "r" or "raw", got {mode!r}'
         )
     q, r = lax.qr(x, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
@@ -211,10 +215,10 @@ def _hermitian_svd(x: Any, compute_uv: bool) -> Any:
     places = lax.broadcasted_iota("int32", values.shape, values.ndim - 1)
     sizes, order = lax.sort((negated, places), dimension=values.ndim - 1, num_keys=1)
     turned = lax.rows_taken(shape.matrix_transpose(vectors), order)
-    signs = lax.sign(lax.squeeze(lax.rows_taken(values[..., None], order), (-1,)))
+    negative = lax.lt(lax.rows_taken(values[..., None], order), 0)
+    signs = 1 - 2 * lax.convert_element_type(negative, x.dtype)
     u = shape.matrix_transpose(turned)
     conjugated = lax.conj(turned) if x.aval.kind == "c" else turned
-    signs = lax.convert_element_type(signs[..., None], x.dtype)
     return SVDResult(u, lax.neg(sizes), conjugated * signs)
 
 

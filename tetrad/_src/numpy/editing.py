@@ -184,7 +184,8 @@ def put(
 ) -> Value:
     """`a` with v[i] at the flat index ind[i]; write inplace=False, arrays never change.
 
-    Mode "clip" or "wrap" brings indices into range; else those outside are dropped.
+    Mode "wrap" goes around, "clip" brings indices into 0 … size − 1; by default negative
+    ones count from the end first.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.put(jnp.zeros(3), jnp.array([0, 2]), jnp.array([7., 8.]), inplace=False)
@@ -201,17 +202,20 @@ def put(
     new = lax.reshape(new, (new.size,))
     if not places.size or not new.size:
         return x
+    if mode not in (None, "clip", "wrap"):
+        raise ValueError(f'{name}: mode must be None, "clip" or "wrap", got {mode!r}')
+    if mode is None:
+        size = number(places, x.size)
+        places = lax.select(places < 0, lax.add(places, size), places)
     if mode == "wrap":
         places = places % x.size
-    elif mode == "clip":
+    else:
         places = lax.clamp(
             number(places, 0), places, number(places, max(x.size - 1, 0))
         )
-    elif mode is not None:
-        raise ValueError(f'{name}: mode must be None, "clip" or "wrap", got {mode!r}')
     new = new[np.arange(places.size) % new.shape[0]]
     flat = lax.reshape(x, (x.size,))
-    changed = AtIndex(flat, places).set(new, mode=None if mode is None else "drop")
+    changed = AtIndex(flat, places).set(new, mode="drop")
     return lax.reshape(changed, x.shape)
 
 
@@ -234,6 +238,10 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Value:
         raise ValueError(
             f"{name}: {describe(x)} needs a mask of its size, got {describe(picks)}"
         )
+    if not new.size and x.size:
+        raise ValueError(f"{name}: vals is {describe(new)}, there is nothing to place")
+    if not x.size:
+        return x
     new = lax.reshape(new, (new.size,))
     picks = lax.reshape(lax.convert_element_type(picks, np.bool_), (x.size,))
     rank = lax.cumsum(lax.convert_element_type(picks, np.int32)) - 1

@@ -13,7 +13,7 @@ from tetrad._src.numpy.axes import axes_argument, axis_argument, shape_argument
 from tetrad._src.numpy.convert import value
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.folding import Folds
-from tetrad._src.numpy.promote import broadcast, broadcast_shapes
+from tetrad._src.numpy.promote import broadcast, common_shape
 from tetrad._src.transforms.vmap import move_mapped, vmap_flat
 from tetrad._src.util import tree
 
@@ -125,7 +125,7 @@ class PyUfunc(Folds):
         if len(args) != self.nin:
             raise TypeError(f"{self.name} takes {self.nin} arguments, got {len(args)}")
         xs = [value(x, self.name, f"argument {i}") for i, x in enumerate(args)]
-        shape = broadcast_shapes(*[x.shape for x in xs])
+        shape = common_shape(self.name, xs)
         size = math.prod(shape)
         flat = [lax.reshape(broadcast(x, shape), (size,)) for x in xs]
 

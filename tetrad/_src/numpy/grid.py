@@ -319,6 +319,10 @@ def ravel_multi_index(
         raise ValueError(f'{name}: order must be "C" or "F", got {order!r}')
     parts = [value(i, name) for i in multi_index]
     for i, (part, n) in enumerate(zip(parts, extents)):
+        if part.aval.kind not in "iub":
+            raise TypeError(
+                f"{name}: indices must be integers, got {describe(part)} for axis {i}"
+            )
         if mode == "raise":
             host = np.asarray(part)
             if host.size and not (host.min() >= 0 and host.max() < n):

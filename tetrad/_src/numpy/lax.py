@@ -104,6 +104,7 @@ from tetrad._src.ops.elementwise import sin as sin
 from tetrad._src.ops.elementwise import sqrt as sqrt
 from tetrad._src.ops.elementwise import square as square
 from tetrad._src.ops.elementwise import sub as sub
+from tetrad._src.ops.factor import Geqrf as Geqrf
 from tetrad._src.ops.factor import Lu as Lu
 from tetrad._src.ops.factor import cholesky as cholesky
 from tetrad._src.ops.factor import lu as lu
@@ -157,4 +158,5 @@ from tetrad._src.ops.spectral import Eigh as Eigh
 from tetrad._src.ops.spectral import eig as eig
 from tetrad._src.ops.spectral import eigh as eigh
 from tetrad._src.ops.spectral import svd as svd
+from tetrad._src.ops.views import moveaxis as moveaxis
 from tetrad._src.ops.views import zeros_like as zeros_like

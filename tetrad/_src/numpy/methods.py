@@ -603,6 +603,20 @@ def __array_namespace__(x: Any, /, *, api_version: str | None = None) -> Any:
     return sys.modules["tetrad.numpy"]
 
 
+def _no_axis(x: Any, dtype: Any) -> str:
+    """Why the bytes of an array do not make up elements of a dtype."""
+    if not x.ndim:
+        return (
+            f"x.view: a number of {x.dtype.name} has no axis for elements of {dtype.name};"
+            " they differ in width"
+        )
+    times = dtypes.itemsize_bits(dtype) // dtypes.itemsize_bits(x.dtype)
+    return (
+        f"x.view: the last axis of {x.aval.long_name()} must be a multiple of {times} for"
+        f" {dtype.name}"
+    )
+
+
 @method
 def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     """The same bytes read as another dtype.
@@ -617,26 +631,35 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     if dtype is None:
         return x
     found = dtype_argument(dtype, "x.view")
+    if x.dtype == found:
+        return x
     if x.aval.kind == "b":
         x = lax.convert_element_type(x, np.uint8)
+    if x.aval.kind == "c" and not x.ndim:
+        raise ValueError(_no_axis(x, found))
+    if x.aval.kind == "c":
+        parts = lax.concatenate(
+            [v[..., None] for v in (lax.real(x), lax.imag(x))], x.ndim
+        )
+        x = lax.reshape(parts, (*x.shape[:-1], 2 * x.shape[-1]))
+    if dtypes.kind(found) == "c":
+        floats = view(x, np.zeros((), found).real.dtype)
+        if not x.ndim or floats.shape[-1] % 2:
+            raise ValueError(_no_axis(x, found))
+        pairs = lax.reshape(floats, (*floats.shape[:-1], floats.shape[-1] // 2, 2))
+        return lax.complex(pairs[..., 0], pairs[..., 1])
     if dtypes.kind(found) == "b":
-        return lax.ne(lax.bitcast_convert_type(x, np.uint8), np.uint8(0))
+        return lax.ne(view(x, np.uint8), np.uint8(0))
     old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(found)
     if old == new:
         return lax.bitcast_convert_type(x, found)
     if not x.ndim:
-        raise ValueError(
-            f"x.view: a number of {x.dtype.name} has no axis for elements of {found.name};"
-            " they differ in width"
-        )
+        raise ValueError(_no_axis(x, found))
     n = x.shape[-1]
     if new < old:
         parts = lax.bitcast_convert_type(x, found)
         return lax.reshape(parts, (*x.shape[:-1], n * (old // new)))
     if n % (new // old):
-        raise ValueError(
-            f"x.view: the last axis of {x.aval.long_name()} must be a multiple of"
-            f" {new // old} for {found.name}"
-        )
+        raise ValueError(_no_axis(x, found))
     pairs = lax.reshape(x, (*x.shape[:-1], n // (new // old), new // old))
     return lax.bitcast_convert_type(pairs, found)

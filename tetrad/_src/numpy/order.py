@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.plan import planned
-from tetrad._src.numpy.promote import call, inexact, promote_floats, to
+from tetrad._src.numpy.promote import broadcast, call, inexact, promote_floats, to
 from tetrad._src.numpy.search import true_places
 from tetrad._src.util import dtypes, errors
 
@@ -241,6 +242,7 @@ def percentile(
     Array(2., dtype=float32)
     """
     _never_overwritten("jnp.percentile", overwrite_input)
+    _check_shares(q, "jnp.percentile", 100)
     (share,) = promote_floats("jnp.percentile", q)
     share = lax.div(share, number(share, 100))
     method = interpolation or method
@@ -268,6 +270,7 @@ def nanpercentile(
     Array(2., dtype=float32)
     """
     _never_overwritten("jnp.nanpercentile", overwrite_input)
+    _check_shares(q, "jnp.nanpercentile", 100)
     (share,) = promote_floats("jnp.nanpercentile", q)
     share = lax.div(share, number(share, 100))
     method = interpolation or method
@@ -333,6 +336,7 @@ def _quantile(
     x = value(a, name, "a")
     if x.aval.kind == "c":
         raise ValueError(f"{name}: complex numbers have no order, got {describe(x)}")
+    _check_shares(q, name)
     x, share = [value(v, name) for v in _both_floats(x, q, name)]
     if share.ndim > 2:
         raise ValueError(f"{name}: q has at most 2 axes, got {describe(share)}")
@@ -363,6 +367,18 @@ def _quantile(
         return picked
     kept = [1 if i in axes else extent for i, extent in enumerate(shape)]
     return lax.reshape(picked, (*share.shape, *kept))
+
+
+def _check_shares(q: Any, name: str, whole: int = 1) -> None:
+    """ValueError where a number known at once is no share of a whole.
+
+    Arrays are not looked at; beyond its ends they mean the ends.
+    """
+    if isinstance(q, (Value, str)) or q is None:
+        return
+    numbers = np.asarray(q)
+    if numbers.dtype.kind in "iuf" and np.any((numbers < 0) | (numbers > whole)):
+        raise ValueError(f"{call(name)}: q must be in [0, {whole}], got {q!r}")
 
 
 def _weights_like(x: Value, weights: Any, axes: Any, name: str) -> Any:
@@ -429,7 +445,9 @@ def _interpolated(x: Any, share: Any, n: int, method: str, skip: bool) -> Any:
     weight = lax.sub(place, low)
     low = lax.convert_element_type(low, np.int32)
     high = lax.convert_element_type(lax.ceil(place), np.int32)
-    lower, upper = _at(x, low), _at(x, high)
+    lower, upper = [
+        _at(x, lax.clamp(np.int32(0), place, np.int32(n - 1))) for place in (low, high)
+    ]
     if method == "lower":
         result = lower
     elif method == "higher":
@@ -494,12 +512,12 @@ def unique(
     """
     name = "jnp.unique"
     x = value(ar, name, "ar")
-    if size is None or axis is not None:
-        found = _unique_on_host(x, axis, equal_nan, size, fill_value, name)
+    along = None if axis is None else axis_argument(axis, x.ndim, name)
+    if size is None:
+        found = _unique_on_host(x, along, equal_nan, name)
     else:
-        found = _unique_to_size(
-            x, static_int(size, name, "size"), fill_value, equal_nan
-        )
+        count = static_int(size, name, "size")
+        found = _unique_to_size(x, count, fill_value, equal_nan, along)
     wanted = (True, return_index, return_inverse, return_counts)
     result = tuple([part for part, want in zip(found, wanted) if want])
     return result[0] if len(result) == 1 else result
@@ -524,9 +542,7 @@ def known(x: Value, name: str) -> np.ndarray:
     return np.asarray(x)
 
 
-def _unique_on_host(
-    x: Value, axis: int | None, equal_nan: bool, size: Any, fill: Any, name: str
-) -> Unique:
+def _unique_on_host(x: Value, axis: int | None, equal_nan: bool, name: str) -> Unique:
     host = known(x, name)
     wide = host.astype(np.float32) if host.dtype.kind == "V" else host
     values, index, inverse, counts = np.unique(
@@ -536,39 +552,71 @@ def _unique_on_host(
         values.astype(host.dtype),
         *[part.astype(int_dtype()) for part in (index, inverse, counts)],
     ]
-    if size is not None:
-        raise NotImplementedError(f"{name}: size together with axis is not available")
     if axis is None:
         parts[2] = parts[2].reshape(host.shape)
     return Unique(*[convert.array_beside(part, x) for part in parts])
 
 
-def _unique_to_size(x: Value, size: int, fill: Any, equal_nan: bool) -> Unique:
-    n = x.size
-    flat = lax.reshape(x, (n,))
-    if n == 0:
+def _unique_to_size(
+    x: Value, size: int, fill: Any, equal_nan: bool, axis: int | None
+) -> Unique:
+    """The distinct slices along an axis (None: elements), cut or filled to `size`."""
+    if axis is None:
+        found = _unique_to_size(lax.reshape(x, (x.size,)), size, fill, equal_nan, 0)
+        return found._replace(
+            inverse_indices=lax.reshape(found.inverse_indices, x.shape)
+        )
+    slices = lax.moveaxis(x, axis, 0)
+    n = slices.shape[0]
+    if n == 0 and size and fill is None:
         raise ValueError("jnp.unique: an empty array has no element to fill with")
+    if n == 0:
+        none = [lax.full((k,), int_dtype().type(0)) for k in (size, 0, size)]
+        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+        values = lax.full(shape, operand(fill or 0, "jnp.unique"), x.dtype)
+        return Unique(values, *none)
+    width = math.prod(slices.shape[1:])
+    table = lax.reshape(slices, (n, width))
+    columns = [
+        lax.squeeze(lax.slice_in_dim(table, j, j + 1, axis=1), (1,))
+        for j in range(width)
+    ] or [lax.full((n,), np.int32(0))]
     places = lax.iota(np.int32, n)
-    ordered, order = lax.sort((flat, places), 0, True, 1)
-    later, earlier = lax.slice(ordered, (1,), (n,)), lax.slice(ordered, (0,), (n - 1,))
-    changes = lax.ne(later, earlier)
-    if equal_nan and x.aval.inexact:
-        nans = lax.bitwise_and(lax.ne(later, later), lax.ne(earlier, earlier))
-        changes = lax.bitwise_and(changes, lax.bitwise_not(nans))
+    *ordered, order = lax.sort((*columns, places), 0, True, len(columns))
+    changes = _changes(ordered, n, equal_nan and x.ndim == 1)
     first = lax.concatenate([lax.full((1,), np.bool_(True)), changes], 0)
     starts = true_places(first, size)
     missing = lax.lt(starts, np.int32(0))
-    values = AtIndex(ordered, lax.max(starts, np.int32(0))).get(mode="clip")
-    index = AtIndex(order, lax.max(starts, np.int32(0))).get(mode="clip")
+    starts = lax.max(starts, np.int32(0))
+    index = AtIndex(order, starts).get(mode="fill", fill_value=0)
+    values = AtIndex(slices, index).get(mode="fill", fill_value=0)
     if fill is not None:
-        values = lax.select(
-            missing, to(operand(fill, "jnp.unique"), x.dtype, False, "jnp"), values
+        filler = broadcast(
+            to(operand(fill, "jnp.unique"), x.dtype, False, "jnp"), values.shape
         )
+        gone = lax.broadcast_in_dim(missing, values.shape, (0,))
+        values = lax.select(gone, filler, values)
     group = lax.sub(lax.cumsum(lax.convert_element_type(first, np.int32)), np.int32(1))
     inverse = AtIndex(lax.full((n,), np.int32(0)), order).set(group)
     counts = AtIndex(lax.full((size,), np.int32(0)), group).add(1, mode="drop")
     parts = [lax.convert_element_type(v, int_dtype()) for v in (index, inverse, counts)]
-    return Unique(values, parts[0], lax.reshape(parts[1], x.shape), parts[2])
+    return Unique(lax.moveaxis(values, 0, axis), *parts)
+
+
+def _changes(columns: Sequence[Any], n: int, equal_nan: bool) -> Any:
+    """Whether each but the first of n sorted rows differs from the one before it."""
+    found = lax.full((n - 1,), np.bool_(False))
+    for column in columns:
+        later, earlier = (
+            lax.slice(column, (1,), (n,)),
+            lax.slice(column, (0,), (n - 1,)),
+        )
+        differs = lax.ne(later, earlier)
+        if equal_nan and aval_of(column).inexact:
+            nans = lax.bitwise_and(lax.ne(later, later), lax.ne(earlier, earlier))
+            differs = lax.bitwise_and(differs, lax.bitwise_not(nans))
+        found = lax.bitwise_or(found, differs)
+    return found
 
 
 class UniqueAll(NamedTuple):

@@ -170,6 +170,15 @@ def common_shape(name: str, xs: Sequence[Any]) -> Shape:
         raise errors.ShapeError(shapes_message(name, xs, str(error))) from None
 
 
+def common_leading(name: str, xs: Sequence[Any], shapes: Sequence[Shape]) -> Shape:
+    """What `shapes` broadcast to, the leading parts of the shapes of `xs`."""
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError as error:
+        listed = " and ".join(describe(x) for x in xs)
+        raise errors.ShapeError(f"{call(name)}: {listed}; leading {error}") from None
+
+
 def check_ranks(name: str, xs: Sequence[Any]) -> None:
     """Warns or raises, as `jax_numpy_rank_promotion` says, where ranks differ."""
     setting = config.jax_numpy_rank_promotion

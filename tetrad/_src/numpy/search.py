@@ -151,6 +151,8 @@ def searchsorted(
         raise ValueError(f'{name}: side must be "left" or "right", got {side!r}')
     if method not in ("scan", "scan_unrolled", "sort", "compare_all", "default"):
         raise ValueError(f"{name}: there is no method {method!r}")
+    if type(v) is int and isinstance(a, Value) and a.aval.kind in "iu":
+        v = _as_wide(v, a)
     table, x = [value(q, name) for q in promote_dtypes(name, a, v)]
     if table.ndim != 1:
         raise ValueError(f"{call(name)}: a must be a vector, got {describe(table)}")
@@ -162,6 +164,14 @@ def searchsorted(
     if method == "compare_all":
         return _by_comparing(table, x, side)
     return _by_halving(table, x, side)
+
+
+def _as_wide(v: int, a: Value) -> Any:
+    """An integer that `a` cannot hold as an array of the default integers, if it fits."""
+    own, default = np.iinfo(a.dtype), np.iinfo(int_dtype())
+    if own.min <= v <= own.max or not default.min <= v <= default.max:
+        return v
+    return lax.full((), int_dtype().type(v))
 
 
 def _by_comparing(table: Value, x: Value, side: str) -> Any:
@@ -378,6 +388,8 @@ def histogram_bin_edges(
     if not isinstance(bins, (int, np.integer)):
         return value(promote_floats(name, bins)[0], name)
     x = value(promote_floats(name, a)[0], name)
+    if range is None and not x.size:
+        range = (0, 1)
     if range is None:
         flat = lax.reshape(x, (x.size,))
         low, high = lax.reduce_min(flat, (0,)), lax.reduce_max(flat, (0,))

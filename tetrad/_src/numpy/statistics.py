@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.bind import Value
+from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import assemble, lax
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import number
-from tetrad._src.numpy.promote import promote_floats, to
+from tetrad._src.numpy.promote import call, promote_floats, to
 from tetrad._src.numpy.reduce import average, summed
 from tetrad._src.numpy.search import bincount, histogram_bin_edges, searchsorted
 from tetrad._src.util import dtypes
@@ -80,6 +80,11 @@ def _covariance(
         return lax.full((0, 0), x.dtype.type(0))
     if ddof is None:
         ddof = 0 if bias else 1
+    if fweights is not None and aval_of(fweights).kind not in "iub":
+        raise TypeError(
+            f"{call(name)}: fweights count observations, so they must be integers, got"
+            f" {describe(value(fweights, name))}"
+        )
     counts, shares = [
         None if w is None else _weights_of(x, w, name, label)
         for w, label in ((fweights, "fweights"), (aweights, "aweights"))

@@ -17,7 +17,7 @@ from tetrad._src.numpy.axes import axes_argument
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.decompositions import adjoint, matrices, svd
 from tetrad._src.numpy.determinants import lu_solved as lu_solved
-from tetrad._src.numpy.promote import broadcast_shapes, call, promote_floats
+from tetrad._src.numpy.promote import call, common_leading, promote_floats
 from tetrad._src.util import dtypes
 
 
@@ -49,7 +49,7 @@ def solve(a: Any, b: Any) -> Value:
             f"{call(name)}: b must have shape (n,) or (…, n, m) with n = {x.shape[-1]} as a"
             f" has, got a: {describe(x)}, b: {describe(value(b, name))}"
         )
-    batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    batch = common_leading(name, (x, y), (x.shape[:-2], y.shape[:-2]))
     x = shape.broadcast_to(x, batch + x.shape[-2:])
     y = shape.broadcast_to(y, batch + y.shape[-2:])
     result = solved(x, y)

@@ -368,7 +368,8 @@ def expanded(op: ConvGeneralDilated, lhs: Any, rhs: Any) -> Any:
     lhs = transpose(lhs, (batch, *spatial, feature))
     made, taken, *kernel = numbers.rhs_spec
     rhs = transpose(rhs, (*kernel, taken, made))
-    result = convolved(lhs, rhs, Problem(how, groups), out.size == 0)
+    empty = 0 in (out.size, aval_of(lhs).size, aval_of(rhs).size)
+    result = convolved(lhs, rhs, Problem(how, groups), empty)
     order = [0] * out.ndim
     out_batch, out_feature, *out_spatial = numbers.out_spec
     for i, axis in enumerate((out_batch, *out_spatial, out_feature)):

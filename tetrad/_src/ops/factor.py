@@ -508,6 +508,25 @@ def qr(
     return tuple(Qr(pivoting, full_matrices)(x))
 
 
+class Geqrf(Decomposition):
+    """QR as LAPACK leaves it: h[..., n, m], the transpose of R and the vectors, and τ."""
+
+    multiple = True
+
+    def type(self, a: Aval) -> tuple[Aval, ...]:
+        *batch, m, n = a.shape
+        return (
+            a.update(shape=(*batch, n, m)),
+            a.update(shape=(*batch, min(m, n))),
+        )
+
+    def expand(self, a: Any) -> Any:
+        aval = aval_of(a)
+        *_, m, n = aval.shape
+        cores = (result((n, m), aval.dtype), result((min(m, n),), aval.dtype))
+        return Lapack("geqrf", (), (2,), cores)(mat.turned(a))
+
+
 class HouseholderProduct(Decomposition):
     """The first columns of a product of reflections I − τ v vᴴ."""
 

@@ -27,6 +27,7 @@ from tetrad._src.ops.arithmetic import add, mul, sub
 from tetrad._src.ops.compare import bitwise_or, eq, select
 from tetrad._src.ops.complex import complex as complex_of
 from tetrad._src.ops.complex import conj, imag, real
+from tetrad._src.ops.convert import convert_element_type
 from tetrad._src.ops.families import Operand, check_operand
 from tetrad._src.ops.shape import ints, reshape, rev, transpose
 from tetrad._src.ops.slices import concatenate, pad, slice_in_dim
@@ -328,7 +329,7 @@ def fft(x: Operand, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
     """The discrete Fourier transform along the last axes.
 
     Args:
-      x: complex numbers; real ones for RFFT.
+      x: complex numbers, or real ones, which RFFT takes alone.
       fft_type: "FFT", "IFFT", "RFFT", "IRFFT" or an `FftType`.
       fft_lengths: the lengths of the axes to transform, in the real array for RFFT and
         IRFFT. Without lengths, `x` as it is.
@@ -350,5 +351,8 @@ def fft(x: Operand, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
             )
         fft_type = FftType[fft_type.upper()]
     x = check_operand(x, "fft")
+    aval = aval_of(x)
+    if FftType(fft_type) is not FftType.RFFT and aval.kind == "f":
+        x = convert_element_type(x, np.result_type(aval.dtype, np.complex64))
     lengths = ints(fft_lengths, "fft")
     return Fft(FftType(fft_type), lengths)(x) if lengths else x

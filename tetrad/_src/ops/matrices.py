@@ -144,6 +144,11 @@ def identity_like(x: Any) -> Any:
     return compare.select(compare.eq(rows, columns), ones, zeros_like(x))
 
 
+def identity(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Matrices of a shape with ones on the diagonal."""
+    return identity_like(broadcast_in_dim(np.zeros((), dtype), shape, ()))
+
+
 def half_lower(x: Any) -> Any:
     """The lower triangle of X with half of its diagonal."""
     return sub(lower(x), scaled(on_diagonal(x), 0.5))

@@ -262,6 +262,12 @@ class Svd(Decomposition):
         if not self.compute_uv:
             return Lapack("gesdd", ("N",), (2,), (values,))(a)
         rows, columns = (m, n) if self.full_matrices else (k, k)
+        if not k:  # LAPACK returns at once, and leaves the vectors undefined
+            batch = aval.shape[:-2]
+            sides = [(m, rows), (columns, n)]
+            u, vh = [mat.identity((*batch, *side), aval.dtype) for side in sides]
+            empty = np.zeros((), real_dtype(aval))
+            return broadcast_in_dim(empty, (*batch, 0), ()), u, vh
         cores = (
             values,
             result((columns, n), aval.dtype),

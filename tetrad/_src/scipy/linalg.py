@@ -155,7 +155,7 @@ def lu_solve(
     lu, pivots = lu_and_piv
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
-    b = jnp.asarray(b)
+    lu, b = promote_floats("scipy.linalg.lu_solve", lu, jnp.asarray(b))
     vector = b.ndim == 1 or b.ndim == lu.ndim - 1 and b.shape == lu.shape[:-1]
     b = b[..., None] if vector else b
     permutation = lax.linalg.lu_pivots_to_permutation(pivots, lu.shape[-1])

@@ -191,7 +191,7 @@ def gammaln(x: Any) -> Any:
 
 @apart
 def gammasgn(x: Any) -> Any:
-    """The sign of Γ(x); NaN at negative integers and −∞.
+    """The sign of Γ(x); NaN at negative integers, −∞ and NaN.
 
     >>> from tetrad.scipy import special
     >>> special.gammasgn(jnp.array([-0.5, 2.]))
@@ -200,7 +200,7 @@ def gammasgn(x: Any) -> Any:
     x = floats(x)
     floor = jnp.floor(x)
     sign = jnp.where((x < 0) & (jnp.mod(floor, 2) != 0), -1.0, 1.0).astype(x.dtype)
-    pole = (x < 0) & (x == floor)
+    pole = (x < 0) & (x == floor) | jnp.isnan(x)
     sign = jnp.where(pole, jnp.nan, sign)
     return jnp.where((x == 0) & jnp.signbit(x), -1.0, sign).astype(x.dtype)
 

@@ -17,14 +17,19 @@ import opcode
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Final
 
 import numpy as np
 
 _RAISES: Final = frozenset([opcode.opmap["RAISE_VARARGS"], opcode.opmap["RERAISE"]])
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
-_HELPERS: Final = (os.path.dirname(np.__file__), os.path.dirname(os.__file__), "<")
+_HELPERS: Final = (
+    os.path.dirname(np.__file__),
+    os.path.dirname(os.__file__),
+    "<frozen ",
+    "<__array_function__",
+)
 # Exceptions that say something of our code, not of the arguments.
 _INWARD: Final = (
     AttributeError,
@@ -37,7 +42,20 @@ _OUTWARD: Final = (TypeError, ValueError, IndexError, OverflowError, BufferError
 _LONGEST: Final = 40  # characters of an argument in a message
 _MOST: Final = 6  # arguments in a message
 
-_MODULES: Final = {"tetrad.numpy": "jnp", "tetrad.lax": "lax", "tetrad": "jax"}
+# Where functions are, and where users find them; the first that fits.
+_MODULES: Final = {
+    "tetrad.numpy": "jnp",
+    "tetrad.lax": "lax",
+    "tetrad._src.numpy.fft": "jnp.fft",
+    "tetrad._src.numpy.decompositions": "jnp.linalg",
+    "tetrad._src.numpy.determinants": "jnp.linalg",
+    "tetrad._src.numpy.systems": "jnp.linalg",
+    "tetrad._src.numpy": "jnp",
+    "tetrad._src.ops": "lax",
+    "tetrad._src.lib.random": "jax.random",
+    "tetrad._src.scipy": "jax.scipy",
+    "tetrad": "jax",
+}
 
 
 def instead_of(
@@ -116,13 +134,24 @@ def _unforeseen(traceback: TracebackType | None) -> bool:
         file = traceback.tb_frame.f_code.co_filename
         if file.startswith(_OURS):
             deepest = traceback
-        elif not file.startswith(_HELPERS) and "site-packages" not in file:
+        elif not _is_helper(traceback.tb_frame.f_code):
             return False
         traceback = traceback.tb_next
     if deepest is None:
         return False
     code = deepest.tb_frame.f_code.co_code
     return code[deepest.tb_lasti] not in _RAISES
+
+
+def _is_helper(code: CodeType) -> bool:
+    """Whether code is NumPy's, Python's or a library's, not the user's.
+
+    What users type has no file, and neither have the methods that Python makes for
+    tuples with names and for data classes.
+    """
+    file = code.co_filename
+    made = file == "<string>" and code.co_name.startswith("__")
+    return made or file.startswith(_HELPERS) or "site-packages" in file
 
 
 def _named(
@@ -203,7 +232,7 @@ def _public_name(function: Callable[..., Any]) -> str:
     for prefix, short in _MODULES.items():
         if module == prefix or module.startswith(prefix + "."):
             rest = module[len(prefix) :]
-            if "._" in rest:
+            if "._" in rest or "._" in prefix:
                 rest = ""
             return f"{short}{rest}.{name}"
     return name
