@@ -234,3 +234,21 @@ def test_hide_frames_keeps_the_function(library: dict[str, Any]) -> None:
 
     assert add(1) == 3
     assert add(1, b=5) == 6
+
+
+def test_reductions_and_grids_are_called_by_their_names():
+    """What a function is made of is not what the user wrote."""
+    mask = jnp.ones(3, "int32")
+    for name in ("nansum", "nanprod"):
+        with pytest.raises(ValueError, match=f"^jnp.{name}"):
+            getattr(jnp, name)(jnp.ones(3), where=mask)
+    for name in ("mgrid", "ogrid", "r_", "c_"):
+        with pytest.raises(jax.errors.ConcretizationTypeError, match=f"jnp.{name}"):
+            jax.jit(lambda n, name=name: getattr(jnp, name)[:n])(3)
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="one_hot"):
+        jax.jit(jax.nn.one_hot)(1, 3)
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="tobytes"):
+        jax.jit(lambda x: x.tobytes())(jnp.ones(2))
+    nothing = jax.grad(lambda n: n * 1.0, allow_int=True)(3)
+    with pytest.raises(TypeError, match="float0s .* derivatives of integers"):
+        nothing + jnp.zeros(())

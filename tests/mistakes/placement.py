@@ -99,7 +99,7 @@ jax.device_put(params, {"w": jax.devices()[0]})
 jax.device_put(jnp.ones(3), jax.devices()[0], donate=True, may_alias=True)
 """,
         ValueError,
-        "cannot both be True",
+        "cannot be True at the same time",
     ),
     mistake(
         "an array that was given to another device",

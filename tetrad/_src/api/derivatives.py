@@ -196,9 +196,9 @@ def active_values(
             name = _active_name(options, active, places, i)
             raise TypeError(
                 f"{options.caller} differentiates with respect to arrays and numbers,"
-                f" but argument `{name}` is {shortened(leaf)} of type"
-                f" {type(leaf).__name__}, which is not a valid JAX type. Choose the arguments to differentiate with"
-                f" argnums, as in {options.caller}(f, argnums=1)."
+                f" but argument `{name}`, {shortened(leaf)} of type {type(leaf)}, is not a"
+                " valid JAX type. Choose the arguments to differentiate with argnums,"
+                f" as in {options.caller}(f, argnums=1)."
             ) from None
         values.append(value)
         kind = value.aval.kind
@@ -280,14 +280,13 @@ def _scalar_result(options: Any, out: Any) -> Any:
             else ""
         )
         raise TypeError(
-            f"{options.caller}: Gradient only defined for scalar-output functions, but"
-            f" `{name}` returned {_kind_of_result(out)}.{advice}"
+            f"Gradient only defined for scalar-output functions. {options.caller}: `{name}`"
+            f" returned {_kind_of_result(out)}.{advice}"
         )
     if aval.shape:
         raise TypeError(
-            f"{options.caller}: Gradient only defined for scalar-output functions, but"
-            f" `{name}` returned an array {aval.long_name()}. Reduce it to a number, as"
-            f" in `{name}(x).sum()`, or use jax.jacrev(f) for all its derivatives."
+            f"Gradient only defined for scalar-output functions. {options.caller}: `{name}`"
+            f" returned an array {aval.long_name()}. Reduce it to a number, as in `{name}(x).sum()`, or use jax.jacrev(f) for all its derivatives."
         )
     if aval.kind == "c" and not options.holomorphic:
         raise TypeError(

@@ -139,8 +139,8 @@ def device_put(
     for leaf, at, gives, shares, origin in zip(leaves, places, given, shared, sources):
         if gives and shares:
             raise ValueError(
-                "jax.device_put: with donate=True `x` is given up and with"
-                " may_alias=True it is shared, so they cannot both be True"
+                "jax.device_put: may_alias and donate cannot be True at the same time."
+                " With donate=True `x` is given up; with may_alias=True it is shared"
             )
         place = None
         if at is not None:

@@ -60,8 +60,8 @@ def _linear_transpose(fun: Fun, primals: Sequence[Any]) -> Fun:
             name = argument_name(fun, in_tree, i)
             raise TypeError(
                 f"linear_transpose: argument `{name}` of `{name_of(fun)}` is"
-                f" {aval.long_name()}; linear functions take numbers, and give floats"
-                " for floats and integers for integers"
+                f" {aval.long_name()}. linear_transpose only supports functions of numbers"
+                " that give floats for floats and integers for integers"
             )
     return Transposed(fun, in_tree, flat.out_tree, jaxpr, consts)
 

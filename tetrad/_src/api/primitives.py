@@ -306,8 +306,8 @@ class Declared(Op):
             return type(self).impl(*args, **self.params)
         if not LOWERINGS.get(type(self)):
             raise NotImplementedError(
-                f"`{self.name}` does not say how it is evaluated: state it with def_impl,"
-                " or register a lowering"
+                f"Evaluation rule for '{self.name}' not implemented: state how it is"
+                " evaluated with def_impl, or register a lowering"
             )
         operands = [self._operand(i, a) for i, a in enumerate(args)]
         return self.expand(*operands)

@@ -553,7 +553,7 @@ class CustomLinear(Call):
 
     def no_forward_mode(self) -> TypeError:
         return TypeError(
-            "can't apply forward-mode differentiation (jvp) to a custom_vjp function."
+            "can't apply forward-mode autodiff (jvp) to a custom_vjp function."
             f" `{name_of(self.rules.fun)}` is one,"
             " which only has a reverse-mode rule. Use grad, vjp or jacrev, or state its"
             " derivative with custom_jvp, which serves both modes."

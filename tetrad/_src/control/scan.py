@@ -680,8 +680,8 @@ def _steps(what: str, length: Any, leaves: Sequence[Any], treedef: Any) -> int:
         aval = aval_of(x)
         if not aval.shape:
             raise ValueError(
-                f"lax.{what}: xs{bodies.path_text(treedef, i)} is {aval.long_name()}, which"
-                " has no leading axis to scan over. Give what is the same in every step"
+                f"lax.{what}: {what} got value with no leading axis to scan over:"
+                f" xs{bodies.path_text(treedef, i)} is {aval.long_name()}. Give what is the same in every step"
                 f" to the function itself{'' if what == 'map' else ', or to the carry'}."
             )
         lengths.append(aval.shape[0])

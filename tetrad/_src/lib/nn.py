@@ -26,6 +26,7 @@ from tetrad._src.numpy import (
     shape,
     transcendental,
 )
+from tetrad._src.numpy.axes import static_int
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import special
 from tetrad._src.ops.convert import convert_element_type
@@ -426,6 +427,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     rank = x.ndim + 1
     axis = axis % rank
     column = shape.expand_dims(x, axis)
+    num_classes = static_int(num_classes, "nn.one_hot", "num_classes")
     classes = create.arange(num_classes, dtype=x.dtype)
     along = [1] * rank
     along[axis] = num_classes

@@ -75,7 +75,7 @@ def shape_argument(shape: Any, name: str) -> Shape:
     """A shape: an int, or a sequence of ints, none negative."""
     vector = isinstance(shape, (Value, np.ndarray)) and shape.ndim == 1
     if vector or isinstance(shape, (list, tuple)):
-        extents = tuple([static_int(n, name, "every extent of shape") for n in shape])
+        extents = tuple([_extent(n, name, "every extent of shape") for n in shape])
     elif isinstance(shape, str) or not _int_like(shape):
         raise TypeError(
             f"{name}: Shapes must be 1D sequences of concrete values of integer type, got"
@@ -83,13 +83,24 @@ def shape_argument(shape: Any, name: str) -> Shape:
             f"{_hint(shape, name, 'shape')}"
         )
     else:
-        extents = (static_int(shape, name, "shape"),)
+        extents = (_extent(shape, name, "shape"),)
     for extent in extents:
         if extent < 0:
             raise errors.ShapeError(
                 f"{name}: extents must not be negative, got shape {extents}"
             )
     return extents
+
+
+def _extent(x: Any, name: str, argument: str) -> int:
+    if isinstance(x, Tracer):
+        raise errors.ConcretizationTypeError(
+            f"{name}: Shapes must be 1D sequences of concrete values of integer type:"
+            f" {argument} must be known when the program is built, got a traced"
+            f" {x.aval.long_name()}. Shapes cannot depend on values: take it from x.shape,"
+            f" or {static_advice(x)}"
+        )
+    return static_int(x, name, argument)
 
 
 def _int_like(x: Any) -> bool:

@@ -218,6 +218,12 @@ def _no_such_dtype(x: np.ndarray, name: str) -> str:
             f"{name}: arrays hold numbers, not {x.dtype}. Convert dates to numbers"
             ' first, for example (t - t[0]) / np.timedelta64(1, "s")'
         )
+    if x.dtype == dtypes.float0:
+        return (
+            f"{name}: float0s do not support any operations by design: they are the"
+            " derivatives of integers and bools, of which there are none. Write"
+            " jnp.zeros(x.shape) if zeros are meant"
+        )
     return (
         f"{name}: arrays hold numbers, got {_shortened(x.tolist())} (NumPy dtype"
         f" {x.dtype})"

@@ -16,10 +16,19 @@ from tetrad._src.numpy.dtype import dtype_argument, float_dtype, int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.promote import call, promote
 from tetrad._src.numpy.search import nonzero
+from tetrad._src.util import errors
 
 
-def _from_slice(s: slice) -> Any:
+def _from_slice(s: slice, name: str) -> Any:
     """The vector that a slice names: an imaginary step counts points, stop included."""
+    for part in ("start", "stop", "step"):
+        given = getattr(s, part)
+        if isinstance(given, Tracer):
+            raise errors.ConcretizationTypeError(
+                f"the slice {part} of jnp.{name} decides the shape, so it must be known"
+                f" when the program is built, got a traced {given.aval.long_name()}."
+                " Mark the argument that it comes from static (static_argnums)"
+            )
     start = 0 if s.start is None else s.start
     if s.stop is None:
         return create.arange(start)
@@ -37,10 +46,10 @@ class _Grid:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return _from_slice(key)
+            return _from_slice(key, self.name)
         if not key:
             return () if self.sparse else create.arange(0)
-        vectors = [_from_slice(s) for s in key]
+        vectors = [_from_slice(s, self.name) for s in key]
         if any(v.aval.kind == "f" for v in vectors):
             vectors = [lax.convert_element_type(v, float_dtype("")) for v in vectors]
         grids = create.meshgrid(*vectors, indexing="ij", sparse=self.sparse)
@@ -74,7 +83,9 @@ class _Concatenator:
         parts = []
         for item in items:
             whole = (
-                _from_slice(item) if isinstance(item, slice) else convert.asarray(item)
+                _from_slice(item, self.name)
+                if isinstance(item, slice)
+                else convert.asarray(item)
             )
             parts.append(self._lifted(whole, ndmin, at))
         whole = assemble.concatenate(parts, axis)

@@ -175,8 +175,8 @@ def _item(item: Any, name: str) -> Any:
         kind = aval_of(item).kind
         if kind not in "iub":
             raise TypeError(
-                f"{call(name)}: an index array must hold integers or bools, got"
-                f" {aval_of(item).long_name()}; convert it with .astype(int)"
+                f"{call(name)}: Indexer must have integer or boolean type, got indexer with"
+                f" type {aval_of(item).long_name()}; convert it with .astype(int)"
             )
         if isinstance(item, np.ndarray) and item.ndim == 0 and kind != "b":
             return int(item)
@@ -707,8 +707,8 @@ def _check_reads_nothing(x: Value, together: Shape, index: Index) -> None:
 
 def _picks_nothing(x: Value, index: Index) -> IndexError:
     return IndexError(
-        f"{call(index.name)}: an axis of extent 0 has no element to pick"
-        f" (shape {x.shape})"
+        f"{call(index.name)}: every index is out of bounds for axis {x.shape.index(0)} with"
+        f" size 0 of shape {x.shape}: there is no element to pick"
     )
 
 

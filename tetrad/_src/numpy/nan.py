@@ -49,8 +49,9 @@ def nansum(
     >>> jnp.nansum(jnp.array([1., jnp.nan]))
     Array(1., dtype=float32)
     """
-    x = _without(value(a, "jnp.nansum", "a"), 0)
-    return reduce.sum(x, axis, dtype, out, keepdims, initial, where)
+    name = "jnp.nansum"
+    x = _without(value(a, name, "a"), 0)
+    return reduce.summed(x, axis, dtype, out, keepdims, initial, where, name=name)
 
 
 def nanprod(
@@ -68,8 +69,9 @@ def nanprod(
     >>> jnp.nanprod(jnp.array([2., jnp.nan]))
     Array(2., dtype=float32)
     """
-    x = _without(value(a, "jnp.nanprod", "a"), 1)
-    return reduce.prod(x, axis, dtype, out, keepdims, initial, where)
+    name = "jnp.nanprod"
+    x = _without(value(a, name, "a"), 1)
+    return reduce.multiplied(x, axis, dtype, out, keepdims, initial, where, name=name)
 
 
 def _nan_extreme(

@@ -201,7 +201,20 @@ def prod(
     >>> jnp.prod(jnp.array([2., 3.]))
     Array(6., dtype=float32)
     """
-    name = "jnp.prod"
+    return multiplied(a, axis, dtype, out, keepdims, initial, where, promote_integers)
+
+
+def multiplied(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+    name: str = "jnp.prod",
+) -> Any:
     no_out(name, out)
     x = value(a, name, "a")
     axes = axes_argument(axis, x.ndim, name)

@@ -31,7 +31,8 @@ def ints(values: Any, name: str) -> Shape:
             " x.shape, or mark the argument static (static_argnums)."
         )
     raise TypeError(
-        f"lax.{name}: shapes and axes must be a tuple of integers, got {values!r}"
+        f"lax.{name}: Shapes must be 1D sequences of concrete values of integer type, and"
+        f" axes likewise, got {values!r}"
     )
 
 
@@ -57,7 +58,7 @@ def check_axes(axes: Any, ndim: int, name: str) -> Shape:
             )
     positive = tuple([axis % ndim for axis in checked])
     if len(set(positive)) != len(positive):
-        raise ValueError(f"lax.{name}: axes {checked} name an axis twice")
+        raise ValueError(f"lax.{name}: duplicate value in 'axes' {checked}")
     return positive
 
 

@@ -520,7 +520,12 @@ def _entries(argument: str, given: Sequence[int] | None, spatial: int) -> Shape:
     if given is None:
         return (1,) * spatial
     found = ints(given, "conv_general_dilated")
-    if len(found) != spatial or any(n < 1 for n in found):
+    if len(found) != spatial:
+        raise ValueError(
+            f"lax.conv_general_dilated window and {argument} must have the same number of"
+            f" dimensions: there are {spatial} spatial axes, got {given}"
+        )
+    if any(n < 1 for n in found):
         raise ValueError(
             f"lax.conv_general_dilated: {argument} needs a positive entry for each of the"
             f" {spatial} spatial axes, got {given}"

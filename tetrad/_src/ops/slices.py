@@ -318,8 +318,8 @@ def pad(
         limits.append(n - max(-high, 0))
         if starts[-1] > limits[-1]:
             raise ValueError(
-                f"lax.pad: negative padding {config} cuts more than there is of"
-                f" {aval_of(operand).long_name()}"
+                f"lax.pad: Dimension size after padding is not at least 0: negative padding"
+                f" {config} cuts more than there is of {aval_of(operand).long_name()}"
             )
     return slice(padded, starts, limits)
 
@@ -455,8 +455,9 @@ def split(operand: Operand, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     sizes = ints(sizes, "split")
     if sum(sizes) != shape[axis] or any(size < 0 for size in sizes):
         raise ValueError(
-            f"lax.split: Sizes passed to split must be nonnegative and add up to"
-            f" {shape[axis]}, the extent of axis {axis}, got {sizes}"
+            f"lax.split: Sizes passed to split must be nonnegative, and the Sum of sizes"
+            f" {sum(sizes)} must be equal to {shape[axis]}, the extent of axis {axis}; got"
+            f" {sizes}"
         )
     parts = []
     at = 0

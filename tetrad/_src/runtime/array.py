@@ -265,8 +265,8 @@ class Array(Value, metaclass=ArrayType):
     def __index__(self) -> int:
         if self.aval.kind not in "iub" or self.aval.ndim:
             raise TypeError(
-                f"{_asked('x')}: only integer scalar arrays can be used as an index; this"
-                f" one is {self.aval.long_name()}"
+                f"{_asked('x')}: Only integer scalar arrays can be converted to a scalar"
+                f" index. This one is {self.aval.long_name()}"
                 f"{'; int(x) converts it' if self.aval.size == 1 else ''}"
             )
         return int(self._scalar("int"))

@@ -398,8 +398,8 @@ def leslie(f: Any, s: Any) -> Any:
     n = f.shape[-1]
     if s.shape[-1] != n - 1 or not s.shape[-1]:
         raise ValueError(
-            "leslie: the length of f along the last axis must be one more than that of s,"
-            f" and that at least 1; got shapes {f.shape} and {s.shape}"
+            "leslie: Incorrect lengths for f and s: along the last axis f must have one more"
+            f" element than s, and s at least one; got shapes {f.shape} and {s.shape}"
         )
     dtype = jnp.result_type(f, s)
     leading = jnp.broadcast_shapes(f.shape[:-1], s.shape[:-1])

@@ -123,8 +123,8 @@ def _bool(self: Tracer) -> bool:
     if condition.text:
         text = f"`{condition.text}`"
     raise errors.TracerBoolConversionError(
-        f"{text}{place}{_line()} needs to be True or False while the function is traced, but"
-        f" {_why(value)}\n{_instead_of(condition)}{_static(value)}"
+        f"Attempted boolean conversion: {text}{place}{_line()} needs to be"
+        f" True or False while the function is traced, but {_why(value)}\n{_instead_of(condition)}{_static(value)}"
     )
 
 
@@ -189,7 +189,8 @@ def _no_number(x: Tracer, function: str, instead: str) -> NoReturn:
     _check_alive(x)
     text, place = _asked()
     raise errors.ConcretizationTypeError(
-        f"{text}{place} needs a number while the function is traced, but {_why(x)}\n"
+        f"Abstract tracer value where a number is needed: {text}{place} needs one while the"
+        f" function is traced, but {_why(x)}\n"
         f"{function} is not possible here: {instead}"
     )
 
@@ -252,6 +253,14 @@ def _tolist(self: Tracer) -> NoReturn:
     )
 
 
+def _tobytes(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
+    _no_number(
+        self,
+        "tobytes()",
+        "keep the array, and convert the result after the function has returned.",
+    )
+
+
 def _item(self: Tracer, *args: Any) -> Any:
     value = primal_of(self)
     if not isinstance(value, Tracer):
@@ -310,6 +319,7 @@ METHODS = {
     "__deepcopy__": _same,
     "__repr__": _repr,
     "__str__": _repr,
+    "tobytes": _tobytes,
     "tolist": _tolist,
     "item": _item,
 }
