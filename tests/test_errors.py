@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tetrad as jax
+import tetrad.numpy as jnp
 from tetrad._src.util import errors, frames
 from tetrad._src.util.config import config
 from tetrad._src.util.errors import (

@@ -46,6 +46,9 @@ COMPLEX_EXTREMES = (
 )
 COMPLEX_SUMS = "running log-sums of exponentials take real numbers"
 COMPLEX_PLACES = "argmax and argmin take complex numbers, as in NumPy"
+COMPLEX_ANGLE = "complex angles are computed in wider numbers, and rounded once"
+REAL_PRODUCT = "a product of complex numbers does not drop its imaginary part"
+BOOL_SHARES = "psum_scatter counts bools, as psum does"
 GAMMA = "igamma and igammac at infinities are the values of SciPy"
 NARROW = "preferred_element_type may be narrower than the operands"
 UNSIGNED = "abs of unsigned integers is the number itself"
@@ -105,6 +108,9 @@ KNOWN: tuple[Known, ...] = (
     Known(r"lax\.clamp", "values", "complex.* edges", CLAMP),
     Known(r".*\.(cum|reduce_|p|)(max|min|imum)", "values", "complex.* specials",
           COMPLEX_EXTREMES),
+    Known(r"(numpy|lax)\.(arc|a)tan2", "values", "complex", COMPLEX_ANGLE),
+    Known(r"lax\.dot_general", "ours refuses", "preferred complex", REAL_PRODUCT),
+    Known(r"lax\.psum_scatter", "only JAX refuses", "bool", BOOL_SHARES),
     Known(r"lax\.cumlogsumexp", "ours refuses", "complex", COMPLEX_SUMS),
     Known(r"(lax|numpy)\.(nan)?arg(max|min)", "only JAX refuses", "complex",
           COMPLEX_PLACES),
