@@ -50,6 +50,7 @@ GEMM_WORDS = (
 )
 CHUNK_BITS = 26  # chunks of 2^26 multiplications are long enough to share
 LOWEST = 64  # rows of a chunk, or half of all
+DOT_PART = 8192  # elements of two vectors that BLAS multiplies and adds up at once
 SMALL = 8  # products up to this in every extent are computed without OpenBLAS
 INT_LIMIT = 2**31 - 1  # extents and leading dimensions must not exceed this
 
@@ -217,9 +218,13 @@ def gemm_text(dtype: object) -> str:
     scalar = "float" if letter in "sc" else "double"
     size = {"s": 4, "d": 8, "c": 8, "z": 16}[letter]
     if letter in "sd":
-        element, constants = scalar, ""
+        element = scalar
+        constants = (
+            f"declare {scalar} @scipy_cblas_{letter}dot(i32, ptr, i32, ptr, i32)\n"
+        )
         alpha_type, alpha, beta = scalar, "1.0", "0.0"
         sums, inner, store = _REAL_SUMS, _REAL_INNER, _REAL_STORE
+        narrow, dot = "dot_or_not", _REAL_DOT
     else:
         element = f"{{ {scalar}, {scalar} }}"
         constants = (
@@ -228,6 +233,7 @@ def gemm_text(dtype: object) -> str:
         )
         alpha_type, alpha, beta = "ptr", "@one", "@zero"
         sums, inner, store = _COMPLEX_SUMS, _COMPLEX_INNER, _COMPLEX_STORE
+        narrow, dot = "matrix_vector", ""
     loads = "".join(
         f"  %p_{word} = getelementptr i64, ptr %w, i64 {index}\n"
         f"  %{word} = load {'ptr' if word in 'abc' else 'i64'}, ptr %p_{word}\n"
@@ -236,6 +242,9 @@ def gemm_text(dtype: object) -> str:
     )
     text = constants + _GEMM
     for mark, value in (
+        ("<NARROW>", narrow),
+        ("<DOT>\n", dot),
+        ("<DOT_PART>", str(DOT_PART)),
         ("<SUMS>", sums),
         ("<INNER>", inner),
         ("<STORE>", store),
@@ -344,7 +353,7 @@ block:
 sized:
   br i1 %tiny, label %small, label %large
 large:
-  br i1 %down, label %matrix_vector, label %not_down
+  br i1 %down, label %<NARROW>, label %not_down
 not_down:
   br i1 %across, label %vector_matrix, label %matrix_matrix
 matrix_matrix:
@@ -353,6 +362,7 @@ matrix_matrix:
     ptr %block_a, i32 %lda_i, ptr %block_b, i32 %ldb_i,
     <ALPHA_TYPE> <BETA>, ptr %block_c, i32 %ldc_i)
   br label %next
+<DOT>
 matrix_vector:
   %height_a = select i1 %trans_a, i32 %k_i, i32 %rows_i
   %breadth_a = select i1 %trans_a, i32 %rows_i, i32 %k_i
@@ -432,6 +442,34 @@ row_end:
 leave:
   ret void
 }
+"""
+
+# In parts, so that the errors of long sums do not add up. k is at least 1.
+_REAL_DOT = """dot_or_not:
+  br i1 %one_row, label %dot, label %matrix_vector
+dot:
+  %dot_step_a = trunc i64 %column_a to i32
+  %dot_step_b = trunc i64 %row_b to i32
+  br label %dot_part
+dot_part:
+  %dot_at = phi i64 [ 0, %dot ], [ %dot_next, %dot_part ]
+  %dot_sum = phi <SCALAR> [ 0.0, %dot ], [ %dot_more, %dot_part ]
+  %dot_left = sub i64 %k, %dot_at
+  %dot_count = call i64 @llvm.smin.i64(i64 %dot_left, i64 <DOT_PART>)
+  %dot_count_i = trunc i64 %dot_count to i32
+  %dot_skip_a = mul i64 %dot_at, %column_a
+  %dot_skip_b = mul i64 %dot_at, %row_b
+  %dot_a = getelementptr <ELEMENT>, ptr %block_a, i64 %dot_skip_a
+  %dot_b = getelementptr <ELEMENT>, ptr %block_b, i64 %dot_skip_b
+  %dotted = call <SCALAR> @scipy_cblas_<LETTER>dot(i32 %dot_count_i,
+    ptr %dot_a, i32 %dot_step_a, ptr %dot_b, i32 %dot_step_b)
+  %dot_more = fadd <SCALAR> %dot_sum, %dotted
+  %dot_next = add i64 %dot_at, <DOT_PART>
+  %dot_goes_on = icmp slt i64 %dot_next, %k
+  br i1 %dot_goes_on, label %dot_part, label %dot_end
+dot_end:
+  store <SCALAR> %dot_more, ptr %block_c
+  br label %next
 """
 
 _REAL_SUMS = """  %s = phi <SCALAR> [ 0.0, %column ], [ %s1, %inner ]
