@@ -464,3 +464,92 @@ def test_factors_of_one_kind_solve_for_right_sides_of_another():
         linalg.cho_solve(linalg.cho_factor(jnp.array(a)), Z[:2]),
         np.linalg.solve(a, Z[:2]),
     )
+
+
+# --------------------------------------------------------------- the same, time and again
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i4", "u1", "?"])
+def test_clip_gives_the_same_time_and_again(dtype):
+    x = np.array([0, 1, 1, 5, 3]).astype(dtype)
+    low = np.array([1, 0, 2, 2, 0]).astype(dtype)
+    cases = [
+        (1, 3),
+        (1, None),
+        (None, 2),
+        (low, 3),
+        (None, None),
+        (low, low),
+        (0.5, 2.5),
+    ]
+    if dtype == "?":
+        cases = cases[3:4]
+    for a, b in cases * 3:
+        ours = [jnp.asarray(v) if isinstance(v, np.ndarray) else v for v in (x, a, b)]
+        got = jnp.clip(*ours)
+        parts = [v for v in (a, b) if v is not None]
+        assert got.dtype == jnp.result_type(x, *parts)
+        want = x.astype(got.dtype)
+        want = want if a is None else np.maximum(want, a)
+        same(got, want if b is None else np.minimum(want, b))
+
+
+def test_numbers_that_do_not_fit_are_told_time_and_again():
+    x = jnp.arange(3, dtype="uint8")
+    for _ in range(4):
+        with pytest.raises(OverflowError, match="does not fit uint8"):
+            jnp.clip(x, -1, 2)
+        with pytest.raises(OverflowError, match="does not fit uint8"):
+            jnp.maximum(300, x)
+
+
+def test_functions_of_an_array_and_a_number_give_the_same_time_and_again():
+    x = np.array([1.5, -2, 3], "f4")
+    ours = jnp.asarray(x)
+    for _ in range(3):
+        for number in (2, 2.5, -1):
+            same(jnp.maximum(ours, number), np.maximum(x, number))
+            same(jnp.subtract(number, ours), number - x)
+            assert jnp.add(ours, number).dtype == x.dtype
+            assert jnp.add(jnp.asarray([1, 2]), number).dtype == (
+                "int32" if type(number) is int else "float32"
+            )
+
+
+def test_arrays_are_joined_the_same_time_and_again():
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(3).reshape(1, 3)
+    ours = [jnp.asarray(v, jnp.asarray(v).dtype) for v in (x, y)]
+    for _ in range(4):
+        same(jnp.concatenate(ours), np.concatenate([x, y]))
+        same(jnp.concatenate([ours[0]], 1), x)
+        same(jnp.stack([ours[0]] * 3, -1), np.stack([x] * 3, -1))
+        same(
+            jax.jit(lambda a, b: jnp.concatenate((a, b)))(*ours), np.concatenate([x, y])
+        )
+        with pytest.raises(ValueError, match="all extents but that of axis 1"):
+            jnp.concatenate(ours, 1)
+        with pytest.raises(ValueError, match="only arrays of one shape"):
+            jnp.stack(ours)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "i1", "u4"])
+def test_index_arrays_of_the_host_compile_once(dtype):
+    x = np.arange(20.0, dtype="f4").reshape(5, 4)
+    ours = jnp.asarray(x)
+    for _ in range(3):
+        same(ours[np.array([2, 0], dtype)], x[[2, 0]])
+    rows = [np.array(i, dtype) for i in ([4, 4], [0, 1], [3, 2])]
+    if dtype[0] == "i":
+        rows.append(np.array([-1, -5], dtype))
+    with jax.see.compiles() as seen:
+        for i in rows:
+            same(ours[i], x[i])
+    assert len(seen) == 0
+    for i in rows * 2:
+        same(ours[i, 1:3], x[i, 1:3])
+        same(ours[:, i % 4], x[:, i % 4])
+        want = x.copy()
+        want[i, 2] = 7
+        same(ours.at[i, 2].set(7), want)
+    with jax.bounds("error"), pytest.raises(IndexError, match="5"):
+        ours[np.array([0, 5], dtype)]

@@ -247,3 +247,38 @@ def test_order_messages() -> None:
         lax.sort(known(np.zeros(2)), num_keys=2)
     with pytest.raises(ValueError, match="k must be at least 0"):
         lax.top_k(known(np.zeros(2)), 3)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_zeros_of_both_signs_are_ordered(dtype: str) -> None:
+    for count, other in ((1, 0), (5, 4), (40, 0), (40, 33), (9000, 8500)):
+        for first, second in ((0.0, -0.0), (-0.0, 0.0)):
+            host = np.full(count, first, dtype)
+            host[other] = second
+            largest = array_of(lax.reduce_max(known(host), (0,)))
+            smallest = array_of(lax.reduce_min(known(host), (0,)))
+            assert np.signbit(largest) == np.signbit(host).all()
+            assert np.signbit(smallest) == np.signbit(host).any()
+            host[-1] = np.nan
+            assert np.isnan(array_of(lax.reduce_max(known(host), (0,))))
+
+
+@pytest.mark.parametrize(
+    "dtype, type",
+    [
+        ("f4", "f32"),
+        ("f8", "f64"),
+        ("i1", "i8"),
+        ("u1", "u8"),
+        ("i8", "i64"),
+        ("?", "bool"),
+    ],
+)
+def test_the_first_of_least_extreme_elements_wins(dtype: str, type: str) -> None:
+    low, high = reduce.limits(type)
+    for shape in ((1,), (50,), (20_000,), (3, 700), (700, 3)):
+        for axis in range(len(shape)):
+            least = known(np.full(shape, low, dtype))
+            most = known(np.full(shape, high, dtype))
+            assert not array_of(lax.argmax(least, axis, "int32")).any()
+            assert not array_of(lax.argmin(most, axis, "int32")).any()

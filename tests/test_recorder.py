@@ -328,3 +328,51 @@ def test_a_long_function_is_recorded_as_one_operation():
     recorded = len(nodes) - before
     assert recorded <= 1  # 0 if it was worth a program of its own
     np.testing.assert_array_equal(found, np.searchsorted(table, x))
+
+
+def test_one_large_operation_takes_over_what_nobody_else_holds():
+    for _ in range(3):
+        x = jnp.arange(100_000.0).block_until_ready()
+        place = x.unsafe_buffer_pointer()
+        y = x + 1
+        del x
+        assert y.block_until_ready().unsafe_buffer_pointer() == place
+        z = y * 2
+        assert z.block_until_ready().unsafe_buffer_pointer() != place
+        view = np.asarray(y)
+        w = y - 1
+        del y
+        assert w.block_until_ready().unsafe_buffer_pointer() != place
+        assert float(z[7]) == 16 and view[7] == 8 and float(w[7]) == 7
+
+
+def test_large_operations_and_calls_take_one_array_twice():
+    x, y = jnp.arange(70_000.0), jnp.full(70_000, 3.0)
+    call = jax.jit(lambda a, b: a * a - b)
+    several = jax.jit(lambda a, b: (a - b, {"sum": jnp.sum(a + b), "a": a}))
+    for a, b in [(x, y), (x, x), (y, x), (y, y), (x, y)] * 2:
+        host_a, host_b = np.asarray(a), np.asarray(b)
+        np.testing.assert_array_equal(a - b, host_a - host_b)
+        np.testing.assert_array_equal(call(a, b), host_a * host_a - host_b)
+        difference, rest = several(a, b)
+        np.testing.assert_array_equal(difference, host_a - host_b)
+        np.testing.assert_allclose(rest["sum"], (host_a + host_b).sum(dtype="f8"), 1e-6)
+        np.testing.assert_array_equal(rest["a"], host_a)
+
+
+def test_an_operation_alone_and_a_call_run_again_when_there_is_room():
+    device = jax.devices()[0]
+    x = jnp.zeros(1 << 20)
+    double = jax.jit(lambda x: x * 2)
+    float(double(x)[0] + (x + 1)[0])
+    with jax.see.memory():
+        jax.set_memory_limit(device.memory_stats()["bytes_in_use"] + (1 << 20))
+        try:
+            y = x + 1
+            with pytest.raises(jax.errors.OutOfMemoryError):
+                y.block_until_ready()
+            with pytest.raises(jax.errors.OutOfMemoryError):
+                double(x)
+        finally:
+            jax.set_memory_limit(None)
+    assert float(y[5]) == 1 and float(double(y)[5]) == 2
