@@ -4,7 +4,7 @@
 depends on the aval of `x` and the other arguments alone, so it is found once: a `Plan`
 is the list of operations with their operands, and running it costs little more than the
 operations themselves. A call is planned when it is made for the second time. Eager code
-records a long plan as one call.
+records a plan of several operations as one call.
 
 `planned` is the decorator; `Planner` is for functions that make their own keys.
 """
@@ -44,12 +44,13 @@ UNPLANNED = Unplanned()
 class Plan:
     """Operations on numbered values: the arguments, then literals, then results."""
 
-    __slots__ = ("chain", "literals", "steps", "outs", "single", "whole")
+    __slots__ = ("chain", "direct", "literals", "steps", "outs", "single", "whole")
 
     def __init__(self, jaxpr: Jaxpr, single: bool, long: int) -> None:
         self.single = single
         self.whole = ClosedCall(_nowhere(jaxpr)) if len(jaxpr.eqns) >= long else None
         self.chain = _chain(jaxpr)
+        self.direct = _direct(jaxpr) if single else None
         number: dict[Any, int] = {var: i for i, var in enumerate(jaxpr.ins)}
         atoms = [a for e in jaxpr.eqns for a in e.ins] + list(jaxpr.outs)
         literals = [a for a in atoms if type(a) is Literal]
@@ -76,6 +77,8 @@ class Plan:
         if self.whole is not None and trace.eager:
             made = process(self.whole, args)
             return made[0] if self.single else made
+        if self.direct is not None:
+            return process(self.direct, tuple(args))
         if self.chain is not None:
             x = args[0]
             for op in self.chain:
@@ -101,6 +104,15 @@ def _nowhere(jaxpr: Jaxpr) -> Jaxpr:
     """`jaxpr` without lines: they are those of whoever calls it."""
     eqns = [Eqn(eqn.op, eqn.ins, eqn.outs) for eqn in jaxpr.eqns]
     return Jaxpr(jaxpr.ins, eqns, jaxpr.outs, jaxpr.name)
+
+
+def _direct(jaxpr: Jaxpr) -> Any:
+    """The operation if there is but one, of all arguments in their order."""
+    if len(jaxpr.eqns) != 1:
+        return None
+    (eqn,) = jaxpr.eqns
+    same = list(eqn.ins) == list(jaxpr.ins) and list(eqn.outs) == list(jaxpr.outs)
+    return eqn.op if same and not eqn.op.multiple else None
 
 
 def _chain(jaxpr: Jaxpr) -> list[Any] | None:

@@ -160,10 +160,13 @@ class Recorder(Trace):
         arg = None
         if type(place) is not Placement and not _at_home(place):
             return self.slow_call(op, args)
+        where = STATE.where or user_frame(4)
+        if entry.heavy:
+            return call_now(op, entry, tuple(args), place, where)
         tape = _threads.tape
         if len(tape.nodes) >= tape.cut or tape.load > HEAVY:
             checkpoint(tape)
-        made = _node(entry, args, place, STATE.where or user_frame(4))  # type: ignore[arg-type]
+        made = _node(entry, args, place, where)  # type: ignore[arg-type]
         made.tape = tape
         tape.load += entry.load
         if entry.several:
@@ -204,20 +207,25 @@ class Recorder(Trace):
         if entry.calls_host and not place.device.backend.calls_host:
             results: list[Array] = op.expand(*args)  # in pieces, between the calls
             return results
-        if entry.heavy or any(getattr(op, "donated", ())):
+        if entry.calls_host or any(getattr(op, "donated", ())):
+            return call_now(op, entry, args, place, where)
+        if op.kind is Kind.CALL and not entry.targets and BOUNDS not in op.effects:
+            _remember(op, entry, args)
+        if entry.heavy:
             return call_now(op, entry, args, place, where)
         call = _record(entry, args, place, where)
-        if (
-            op.kind is Kind.CALL
-            and not entry.targets
-            and all([type(a) is Array for a in args])
-        ):
-            op.__dict__["_entry"] = entry
-        elif op.kind is Kind.CALL and not entry.targets and BOUNDS not in op.effects:
-            op.__dict__.setdefault("_mixed", {})[tuple(map(type, args))] = entry
         if not entry.several:
             return [call]
         return _project(call)
+
+
+def _remember(op: Op, entry: Entry, args: Sequence[Any]) -> None:
+    """Keeps what is known of a call on it, for operands of these types."""
+    kinds = tuple(map(type, args))
+    if all([kind is Array for kind in kinds]):
+        op.__dict__["_entry"] = entry
+    else:
+        op.__dict__.setdefault("_mixed", {})[kinds] = entry
 
 
 def _mixed_entry(op: Op, args: Sequence[Any]) -> Entry | None:
