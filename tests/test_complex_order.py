@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from plugin import needs_plugin, on_plugin
 
 import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
+from tetrad.test_util import check_grads
 
 RNG = np.random.default_rng(3)
 NANS = np.array([1 + 2j, np.nan + 1j, 3 + 3j, complex(1, np.nan)], np.complex64)
@@ -143,3 +145,56 @@ def test_histogram():
     counts, _ = jnp.histogram(jnp.asarray(x), bins=jnp.asarray(edges))
     places = np.clip(np.searchsorted(edges, x, "right") - 1, 0, 2)
     np.testing.assert_array_equal(counts, np.bincount(places, minlength=3))
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 50), (50, 9), (1, 70000)])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums_of_exponentials(shape, axis, reverse):
+    with jax.enable_x64(True):
+        x = (RNG.normal(size=shape) + 1j * RNG.uniform(-4, 4, shape)) * 0.7
+        found = lax.cumlogsumexp(jnp.asarray(x), axis % x.ndim, reverse=reverse)
+    along = np.flip(x, axis) if reverse else x
+    wanted = np.log(np.cumsum(np.exp(along), axis))
+    wanted = np.flip(wanted, axis) if reverse else wanted
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_running_sums_of_exponentials_far_from_zero():
+    x = jnp.array([-jnp.inf, 1e4 + 1j, -1e4 + 2j, 1e4 + 1j, jnp.nan], "complex64")
+    found = lax.cumlogsumexp(x)
+    np.testing.assert_allclose(found[1:3], [1e4 + 1j, 1e4 + 1j])
+    np.testing.assert_allclose(found[3], 1e4 + np.log(2) + 1j, rtol=1e-6)
+    assert np.isnan(found[4])
+    assert found[0].real == -np.inf
+
+
+def test_slopes_of_running_sums_of_exponentials():
+    with jax.enable_x64(True):
+        x = jnp.asarray(RNG.normal(size=5) + 1j * RNG.normal(size=5))
+        check_grads(lax.cumlogsumexp, (x,), 2)
+
+
+@needs_plugin
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: lax.reduce_max(x, (0,)),
+        lambda x: lax.reduce_min(x, (0,)),
+        lambda x: lax.argmax(x, 0, "int32"),
+        lambda x: lax.cummax(x),
+        lambda x: lax.cummin(x),
+        lambda x: lax.max(x, x[::-1]),
+        lambda x: lax.clamp(x[0], x, x[2]),
+        lambda x: x.at[jnp.array([0, 0, 2])].max(x[1:4]),
+        lambda x: lax.reduce_window(x, 0j, lax.add, (2,), (1,), "SAME"),
+        lambda x: lax.atan2(x, x[::-1]),
+        lambda x: lax.cumlogsumexp(x),
+    ],
+)
+@pytest.mark.parametrize("host", [NANS, numbers(9)])
+def test_the_other_backend_agrees(call, host):
+    here = call(jnp.asarray(host))
+    with on_plugin():
+        there = call(jnp.asarray(host))
+    np.testing.assert_allclose(there, here, rtol=1e-5, atol=1e-5)

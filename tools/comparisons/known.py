@@ -44,7 +44,7 @@ CLAMP = "clamp of complex numbers is min(max(x, low), high), also where parts ar
 COMPLEX_EXTREMES = (
     "extremes of complex numbers are NaN if a part is, and inf + inf i over none"
 )
-COMPLEX_SUMS = "running log-sums of exponentials take real numbers"
+COMPLEX_SUMS = "log-sums of complex exponentials are limits at infinities, not NaN"
 COMPLEX_PLACES = "argmax and argmin take complex numbers, as in NumPy"
 COMPLEX_ANGLE = "complex angles are computed in wider numbers, and rounded once"
 REAL_PRODUCT = "a product of complex numbers does not drop its imaginary part"
@@ -106,12 +106,13 @@ KNOWN: tuple[Known, ...] = (
     Known(r"(lax|numpy)\.(arc|a)?(cosh|cos|sin|sinh|tanh?|sqrt|log.*)", "values",
           "complex.* (edges|specials)", CUTS),
     Known(r"lax\.clamp", "values", "complex.* edges", CLAMP),
-    Known(r".*\.(cum|reduce_|p|)(max|min|imum)", "values", "complex.* specials",
+    Known(r".*\.(cum|reduce_|p|scatter_)?(max|min)(imum)?", "values", "complex.* specials",
           COMPLEX_EXTREMES),
     Known(r"(numpy|lax)\.(arc|a)tan2", "values", "complex", COMPLEX_ANGLE),
     Known(r"lax\.dot_general", "ours refuses", "preferred complex", REAL_PRODUCT),
     Known(r"lax\.psum_scatter", "only JAX refuses", "bool", BOOL_SHARES),
-    Known(r"lax\.cumlogsumexp", "ours refuses", "complex", COMPLEX_SUMS),
+    Known(r".*\.(cumlogsumexp|logaddexp2?)", "values", "complex.* (specials|edges)",
+          COMPLEX_SUMS),
     Known(r"(lax|numpy)\.(nan)?arg(max|min)", "only JAX refuses", "complex",
           COMPLEX_PLACES),
     Known(r"lax\.igammac?", "values", "edges|specials", GAMMA),

@@ -419,7 +419,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     x = convert.asarray(x)
     if x.aval.kind not in "iub":
         frames.warn(
-            f"nn.one_hot: class indices should be integers, got {x.aval.long_name()};"
+            f"jax.nn.one_hot input should be integer-typed, got {x.aval.long_name()};"
             " convert them with x.astype(int)",
             DeprecationWarning,
         )

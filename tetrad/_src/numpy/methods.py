@@ -379,7 +379,8 @@ def converted(x: Value, dtype: Any, copy: bool, name: str) -> Any:
             return logic.as_bool(x)
         if dtypes.kind(found) != "c":
             frames.warn(
-                f"{name}: the imaginary parts of {x.aval.long_name()} are lost; write"
+                f"{name}: Casting from complex to real dtypes loses the imaginary parts of"
+                f" {x.aval.long_name()}; write"
                 " x.real.astype(…)",
                 DeprecationWarning,
             )

@@ -12,6 +12,7 @@ Read `doubled` and `recurrence`, then the classes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -19,21 +20,28 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Kind, Op
 from tetrad._src.ops.axes import check_axis
-from tetrad._src.ops.elementwise import abs as absolute
 from tetrad._src.ops.elementwise import (
+    RoundingMethod,
     add,
+    bitwise_and,
+    div,
     eq,
     exp,
     gt,
+    imag,
     is_finite,
     log1p,
     max,
     min,
     mul,
     neg,
+    real,
+    round,
     select,
     sub,
 )
+from tetrad._src.ops.elementwise import abs as absolute
+from tetrad._src.ops.elementwise import complex as complex_
 from tetrad._src.ops.families import Operand, check_operand
 from tetrad._src.ops.reduce import limits
 from tetrad._src.ops.shape import full_like, pad, slice_in_dim, zeros_like
@@ -246,8 +254,8 @@ class Cumlogsumexp(Nonlinear):
     """Running log-sums of exponentials: out[k] = log Σ_{j ≤ k} exp(operand[j]).
 
     Along `axis`; over j ≥ k if `reverse`. Nothing overflows: the largest element is
-    taken out. Raises TypeError for all but floats, ValueError if the axis does not
-    exist. Source: https://en.wikipedia.org/wiki/LogSumExp
+    taken out. Of complex numbers, the principal logarithms. Raises TypeError for
+    integers and bools, ValueError if the axis does not exist. Source: https://en.wikipedia.org/wiki/LogSumExp
 
     >>> from tetrad import lax
     >>> import tetrad.numpy as jnp
@@ -256,13 +264,27 @@ class Cumlogsumexp(Nonlinear):
     """
 
     fold = "logaddexp"
-    accepts = "f"
+    accepts = "fc"
 
     def identity(self, dtype: Any) -> Any:
         return -float("inf")
 
+    def expand(self, operand: Any) -> Any:
+        out = super().expand(operand)
+        if aval_of(out).kind != "c":
+            return out
+        angle = imag(out)
+        turn = full_like(angle, 2 * math.pi)
+        turns = round(div(angle, turn), RoundingMethod.TO_NEAREST_EVEN)
+        return complex_(real(out), sub(angle, mul(turns, turn)))
+
     def combined(self, x: Any, y: Any) -> Any:
         largest = max(x, y)
+        if aval_of(x).kind == "c":
+            gap = sub(min(x, y), largest)
+            known = bitwise_and(is_finite(real(gap)), is_finite(imag(gap)))
+            gap = select(known, gap, zeros_like(gap))
+            return select(known, add(largest, log1p(exp(gap))), largest)
         gap = neg(absolute(sub(x, y)))
         # Equal infinities have no difference; NaN is larger than everything.
         smooth = add(largest, log1p(exp(gap)))
@@ -271,9 +293,9 @@ class Cumlogsumexp(Nonlinear):
     def coefficients(self, before: Any, x: Any, ans: Any) -> tuple[Any, Any]:
         def share(part: Any) -> Any:
             weight = exp(sub(part, ans))
-            return select(
-                gt(ans, full_like(ans, -float("inf"))), weight, zeros_like(ans)
-            )
+            size = real(ans) if aval_of(ans).kind == "c" else ans
+            known = gt(size, full_like(size, -float("inf")))
+            return select(known, weight, zeros_like(ans))
 
         return share(before), share(x)
 

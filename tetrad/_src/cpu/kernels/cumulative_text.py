@@ -17,6 +17,7 @@ folds each block, `starts` turns totals into the carries with which blocks begin
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 from tetrad._src.cpu import schedule
@@ -87,9 +88,19 @@ class Fold:
             if self.name == "min" and self.coded not in REPAIRED:
                 x = x - 1
             x = element_of(self.w, x, self.coded)
+        if self.name == "logaddexp" and x.type in COMPLEX:
+            x = self.principal(x)
         if self.stored in NARROW_FLOATS:
             x = self.w.round_narrow(x, self.stored)
         self.w.store(x, pointer, mask)
+
+    def principal(self, x: Value) -> Value:
+        """A logarithm with its imaginary part brought between −π and π."""
+        w = self.w
+        angle = w.convert(w.imag(x), "f64")
+        turns = w.round(w.mul(angle, 1 / math.tau))
+        angle = w.sub(angle, w.mul(turns, math.tau))
+        return w.complex(w.real(x), w.convert(angle, REAL_OF[x.type]))
 
     def identity(self, type: str) -> Value:
         """What changes nothing when it is joined."""
@@ -123,6 +134,11 @@ class Fold:
         if self.name == "min":
             return w.min(x, y)
         largest = w.max(x, y)
+        if x.type in COMPLEX:
+            gap = w.sub(w.min(x, y), largest)
+            near = w.gt(w.real(gap), LEAST_GAP[REAL_OF[x.type]])
+            gap = w.select(near, gap, w.constant(0, x.type))
+            return w.select(near, w.add(largest, w.log1p(w.exp(gap))), largest)
         gap = w.neg(w.abs(w.sub(x, y)))
         # What is further below is nothing, as is NaN, the gap of equal infinities.
         near = w.gt(gap, LEAST_GAP[x.type])
