@@ -50,7 +50,7 @@ KNOWN = {
         lambda x: jnp.put_along_axis(x, jnp.array([7]), 9.0, 0, inplace=False),
         X,
     ),
-    "put": (lambda x: jnp.put(x, jnp.array([7]), 9.0, inplace=False), X),
+    "put": (lambda x: jnp.put(x, jnp.array([7]), 9.0, inplace=False), [0, 1, 2, 3, 9]),
 }
 
 
@@ -397,3 +397,10 @@ def test_derivatives_of_loops_that_read():
 
         same(jax.grad(total)(x), [1, 1, 1, 1, 0])
         same(jax.jvp(total, (x,), (x,))[1], 6)
+
+
+def test_slices_filled_beyond_what_there_is_are_meant():
+    x = jnp.arange(3.0)
+    with jax.bounds("error"):
+        assert jnp.compress(x > 1, x, size=5, fill_value=7).tolist() == [2, 7, 7, 7, 7]
+        assert jax.jit(lambda x: jnp.extract(x > 1, x, size=5))(x).shape == (5,)

@@ -404,7 +404,10 @@ def test_shares_beyond_the_ends():
 
 def test_put_brings_indices_into_range():
     x, v = jnp.zeros(4), jnp.array([7.0, 8.0, 9.0])
-    same(jnp.put(x, jnp.array([0, -2, 99]), v, inplace=False), [7, 0, 8, 9])
+    with pytest.warns(
+        jax.errors.OutOfBoundsWarning, match="nearest element is written"
+    ):
+        same(jnp.put(x, jnp.array([0, -2, 99]), v, inplace=False), [7, 0, 8, 9])
     for mode in ("clip", "wrap"):
         want = np.zeros(4)
         np.put(want, [1, -5, 6], [7.0, 8.0, 9.0], mode=mode)

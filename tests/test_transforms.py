@@ -525,3 +525,35 @@ def test_a_long_program_is_differentiated_without_recursion():
     closed = jax.make_jaxpr(jax.grad(long))(1.0)
     assert time.perf_counter() - started < 10  # about 0.6 s on an idle machine
     assert len(closed.eqns) == 60_000
+
+
+class Label:
+    """Something that is no array."""
+
+
+@pytest.mark.parametrize("extra", ["a word", 3, Label(), None, {"f": len, "n": [1.5]}])
+def test_auxiliary_data_is_what_the_function_returned(extra):
+    def f(x):
+        return jnp.sum(x * x), (extra, x)
+
+    x = jnp.array([1.0, 2.0])
+    calls = [
+        jax.grad(f, has_aux=True)(x)[1],
+        jax.value_and_grad(f, has_aux=True)(x)[0][1],
+        jax.vjp(f, x, has_aux=True)[2],
+        jax.jvp(f, (x,), (x,), has_aux=True)[2],
+        jax.linearize(f, x, has_aux=True)[2],
+        jax.jacrev(f, has_aux=True)(x)[1],
+        jax.jacfwd(f, has_aux=True)(x)[1],
+        jax.hessian(f, has_aux=True)(x)[1],
+    ]
+    for got, same in calls:
+        assert type(got) is type(extra) and got == extra
+        close(same, x)
+
+
+def test_a_forward_jacobian_of_a_function_from_real_to_complex_numbers():
+    x = jnp.array([1.0, 2.0])
+    close(jax.jacfwd(lambda x: x * (1 + 2j))(x), np.eye(2) * (1 + 2j))
+    with pytest.raises(TypeError, match="jacrev needs real results"):
+        jax.jacrev(lambda x: x * 1j)(x)

@@ -115,7 +115,7 @@ TEXTS = [
     ),
     (collections.deque([1, 2]), "*"),
     (Box(1, [2]), "CustomNode(Box[box], [*, [*]])"),
-    (Pair(1, 2), "CustomNode(Pair, [*, *])"),
+    (Pair(1, 2), "CustomNode(Pair[None], [*, *])"),
     (Layer(1, (2,)), "CustomNode(Layer[('relu',)], [*, (*,)])"),
     (Mode("train"), "CustomNode(Mode[Mode(name='train')], [])"),
     (Partial(print, 1, end=2), None),

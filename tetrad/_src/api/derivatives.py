@@ -395,13 +395,13 @@ def _jvp(fun: Fun, primals: Any, tangents: Any, has_aux: bool) -> Any:
     flat = _AuxFunction(fun, in_tree, "jvp", has_aux)
     outs, out_tangents = jvp_flat(flat, values, given)
     count = flat.count
-    results = [as_value(o, "jvp") for o in outs]
+    results = [as_value(o, "jvp") for o in outs[:count]]
     derivative = flat.out_tree.unflatten(
         [out_tangent(aval_of(o), t) for o, t in zip(outs[:count], out_tangents)]
     )
-    value = flat.out_tree.unflatten(results[:count])
+    value = flat.out_tree.unflatten(results)
     if has_aux:
-        return value, derivative, flat.aux_tree.unflatten(results[count:])
+        return value, derivative, flat.aux_tree.unflatten(outs[count:])
     return value, derivative
 
 
@@ -466,20 +466,20 @@ def _vjp(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
     live = [v.aval.inexact for v in values]
     flat = _AuxFunction(fun, in_tree, "vjp", has_aux)
     outs, tape = linearize_flat(flat, values, live)
-    results = [as_value(o, "vjp") for o in outs]
     count = flat.count
+    results = [as_value(o, "vjp") for o in outs[:count]]
     program = PullProgram(
         fun,
         in_tree,
         flat.out_tree,
         [v.aval for v in values],
-        [o.aval for o in results[:count]],
+        [o.aval for o in results],
         tape,
     )
     pull_back = program.pull_back(leaves, values, [v for _, v in tape.consts])
-    value = flat.out_tree.unflatten(results[:count])
+    value = flat.out_tree.unflatten(results)
     if has_aux:
-        return value, pull_back, flat.aux_tree.unflatten(results[count:])
+        return value, pull_back, flat.aux_tree.unflatten(outs[count:])
     return value, pull_back
 
 
@@ -687,8 +687,8 @@ def _linearize(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
     live = [v.aval.inexact for v in values]
     flat = _AuxFunction(fun, in_tree, "linearize", has_aux)
     outs, tape = linearize_flat(flat, values, live)
-    results = [as_value(o, "linearize") for o in outs]
     count = flat.count
+    results = [as_value(o, "linearize") for o in outs[:count]]
     del tape.outs[count:]
     jaxpr, residuals = tape.close()
     program = PushProgram(
@@ -696,14 +696,14 @@ def _linearize(fun: Fun, primals: Sequence[Any], has_aux: bool) -> Any:
         in_tree,
         flat.out_tree,
         [v.aval for v in values],
-        [o.aval for o in results[:count]],
+        [o.aval for o in results],
         [out is not None for out in tape.outs],
         jaxpr,
     )
     derivative = PushForward(program, residuals)
-    value = flat.out_tree.unflatten(results[:count])
+    value = flat.out_tree.unflatten(results)
     if has_aux:
-        return value, derivative, flat.aux_tree.unflatten(results[count:])
+        return value, derivative, flat.aux_tree.unflatten(outs[count:])
     return value, derivative
 
 

@@ -18,7 +18,7 @@ from tetrad._src.api.derivatives import (
     checked_places,
     value_and_aux,
 )
-from tetrad._src.api.flat import as_value, path_of_leaf, wraps_of
+from tetrad._src.api.flat import path_of_leaf, wraps_of
 from tetrad._src.control.signature import argument_numbers, check_callable, name_of
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
@@ -74,6 +74,8 @@ class _Call:
         for i, out in enumerate(outs):
             aval = aval_of(out)
             wanted = "c" if self.options.holomorphic else "f"
+            if self.options.caller == "jacfwd" and not self.options.holomorphic:
+                wanted = "fc"  # a column is a derivative by one real number
             if aval.kind not in wanted:
                 path = tree.keystr(path_of_leaf(self.out_tree, i))
                 where = f" at {path}" if path else ""
@@ -180,8 +182,7 @@ def jacfwd(
             rows.append(tuple(row) if several else row[0])
         jac = call.out_tree.unflatten(rows)
         if has_aux:
-            aux = [as_value(a, "jacfwd") for a in results[call.count :]]
-            return jac, call.aux_tree.unflatten(aux)
+            return jac, call.aux_tree.unflatten(results[call.count :])
         return jac
 
     return wraps_of(fun)(frames.hide_frames(jacobian))
@@ -239,8 +240,7 @@ def jacrev(
             results.append(tuple(row) if several else row[0])
         jac = call.out_tree.unflatten(results)
         if has_aux:
-            aux = [as_value(a, "jacrev") for a in outs[count:]]
-            return jac, call.aux_tree.unflatten(aux)
+            return jac, call.aux_tree.unflatten(outs[count:])
         return jac
 
     return wraps_of(fun)(frames.hide_frames(jacobian))

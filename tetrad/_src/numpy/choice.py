@@ -555,7 +555,7 @@ def compress(
             f" elements of axis {along}, got {describe(mask)}"
         )
     (places,) = nonzero(mask, size=size, fill_value=x.shape[along])
-    return take(x, places, along, fill_value=fill_value)
+    return take(x, places, along, mode="fill", fill_value=fill_value)
 
 
 def extract(

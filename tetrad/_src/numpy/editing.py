@@ -12,6 +12,7 @@ from tetrad._src.numpy.at import AtIndex
 from tetrad._src.numpy.axes import axes_argument, axis_argument
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.index import look
 from tetrad._src.numpy.promote import broadcast, call
 from tetrad._src.util import dtypes, errors
 
@@ -197,6 +198,8 @@ def put(
             f"{name}: arrays never change; x = {name}(x, …, inplace=False)"
         )
     x, places = value(a, name, "a"), value(ind, name, "ind")
+    if mode is None and x.size:
+        look([(places, 0)], (x.size,), True, name, "put")
     places = lax.reshape(places, (places.size,))
     new = _in_dtype_of(x, v, name, "v")
     new = lax.reshape(new, (new.size,))

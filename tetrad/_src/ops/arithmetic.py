@@ -419,7 +419,8 @@ class IntegerPow(Unary):
             return (None,)
         if self.y == 1:
             return (scalar_like(x, 1.0),)
-        return (mul(integer_pow(x, self.y - 1), float(self.y)),)
+        rest = x if self.y == 2 else integer_pow(x, self.y - 1)
+        return (mul(rest, float(self.y)),)
 
     def simplify(self, x: Any) -> Any:
         return x if self.y == 1 else None

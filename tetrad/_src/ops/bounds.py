@@ -204,6 +204,10 @@ _ADVICE: Final = {
         '{array}.at[{index}].{method}(…, mode="drop") leaves such elements out,'
         ' mode="clip" moves them inside',
     ),
+    "put": (
+        "the nearest element is written",
+        'mode="clip" says so, mode="wrap" counts modulo the size',
+    ),
     "take": (
         "NaN is read there, or the extreme of an integer type",
         'mode="fill" says so, mode="clip" reads the nearest element, mode="wrap" counts'

@@ -403,8 +403,7 @@ class NodeKind:
         return lambda children: unflatten(data, tuple(children))
 
     def text(self, data: Any, children: list[str]) -> str:
-        metadata = "" if data is None else f"[{data}]"
-        return f"CustomNode({self.name}{metadata}, [{', '.join(children)}])"
+        return f"CustomNode({self.name}[{data}], [{', '.join(children)}])"
 
     def describe(self, data: Any, arity: int) -> str:
         children = "1 child" if arity == 1 else f"{arity} children"
