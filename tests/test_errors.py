@@ -254,3 +254,5 @@ def test_reductions_and_grids_are_called_by_their_names():
     nothing = jax.grad(lambda n: n * 1.0, allow_int=True)(3)
     with pytest.raises(TypeError, match="float0s .* derivatives of integers"):
         nothing + jnp.zeros(())
+    with pytest.raises(TypeError, match="float0s .* derivatives of integers"):
+        jax.lax.add(nothing, jnp.zeros(()))

@@ -78,7 +78,7 @@ def test_standardize_never_takes_the_root_of_a_negative_variance():
 
 def test_one_hot_takes_lists_and_warns_of_floats():
     np.testing.assert_array_equal(jax.nn.one_hot([0, 2], 3), [[1, 0, 0], [0, 0, 1]])
-    with pytest.warns(DeprecationWarning, match="should be integers"):
+    with pytest.warns(DeprecationWarning, match="integer-typed"):
         jax.nn.one_hot(jnp.array([1.0]), 2)
 
 

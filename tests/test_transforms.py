@@ -433,7 +433,7 @@ MISTAKES = [
     (lambda: jax.grad(lambda x: "a")(1.0), TypeError, "'a' of type str"),
     (lambda: jax.grad(lambda x: x, argnums=2)(1.0), TypeError, "argnums=2"),
     (lambda: jax.grad(3), TypeError, r"grad\(f\)\(x\)"),
-    (lambda: jax.grad(lambda s: s)("a"), TypeError, "argument `s`, 'a' of type"),
+    (lambda: jax.grad(lambda s: s)("a"), TypeError, "argument `s` = 'a' of type"),
     (lambda: jax.jvp(lambda x: x, (1.0,), (1,)), TypeError, "decimal point"),
     (lambda: jax.jvp(lambda x: x, (X,), (M,)), ValueError, r"shape \(4,\)"),
     (lambda: jax.jvp(lambda x: x, 1.0, 1.0), TypeError, "tuple or list"),

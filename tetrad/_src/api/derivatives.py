@@ -196,7 +196,7 @@ def active_values(
             name = _active_name(options, active, places, i)
             raise TypeError(
                 f"{options.caller} differentiates with respect to arrays and numbers,"
-                f" but argument `{name}`, {shortened(leaf)} of type {type(leaf)}, is not a"
+                f" but argument `{name}` = {shortened(leaf)} of type {type(leaf)} is not a"
                 " valid JAX type. Choose the arguments to differentiate with argnums,"
                 f" as in {options.caller}(f, argnums=1)."
             ) from None

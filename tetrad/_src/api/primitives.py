@@ -374,8 +374,8 @@ class Declared(Op):
     def _typed(self, avals: Sequence[Aval]) -> Any:
         if self.typing is None:
             raise NotImplementedError(
-                f"`{self.name}` does not say what type its results have: state it with"
-                " def_abstract_eval"
+                f"Abstract evaluation for '{self.name}' not implemented: state with"
+                " def_abstract_eval what type its results have"
             )
         return self.typing(*avals, **self.params)
 

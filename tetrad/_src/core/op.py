@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, dataclass_transform
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, base_trace
+from tetrad._src.util.dtypes import float0
 from tetrad._src.util.memo import Cache
 
 
@@ -373,10 +374,7 @@ def infer(op: Op, avals: tuple[Aval, ...]) -> Any:
         return found
     for position, aval in enumerate(avals):
         if aval.kind not in op.accepts:
-            raise TypeError(
-                f"{op.name} does not accept dtype {aval.dtype.name} (operand {position} is"
-                f" {aval.long_name()})"
-            )
+            raise _refused(op, aval, position)
     out = op.type(*avals)
     if not op.sets_weak:
         weak = bool(avals) and all(a.weak_type for a in avals)
@@ -386,6 +384,19 @@ def infer(op: Op, avals: tuple[Aval, ...]) -> Any:
             out = out.update(weak_type=weak)
     _inferred.setdefault(key, out)
     return out
+
+
+def _refused(op: Op, aval: Aval, position: int) -> TypeError:
+    if aval.dtype == float0:
+        return TypeError(
+            f"{op.name}: float0s do not support any operations by design (operand"
+            f" {position}): they are the derivatives of integers and bools, of which there"
+            " are none"
+        )
+    return TypeError(
+        f"{op.name} does not accept dtype {aval.dtype.name} (operand {position} is"
+        f" {aval.long_name()})"
+    )
 
 
 # ------------------------------------------------------------- builder protocols

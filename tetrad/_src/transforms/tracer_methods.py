@@ -195,6 +195,16 @@ def _no_number(x: Tracer, function: str, instead: str) -> NoReturn:
     )
 
 
+def _not_to_host(x: Tracer, method: str) -> NoReturn:
+    _check_alive(x)
+    text, place = _asked()
+    raise errors.ConcretizationTypeError(
+        f"{text}{place}: The {method}() method was called on traced array, whose numbers it"
+        f" needs, but {_why(x)}\n"
+        "Keep the array, and convert the result after the function has returned."
+    )
+
+
 def _int(self: Tracer) -> int:
     value = primal_of(self)
     if not isinstance(value, Tracer):
@@ -246,19 +256,11 @@ def _complex(self: Tracer) -> NoReturn:
 
 
 def _tolist(self: Tracer) -> NoReturn:
-    _no_number(
-        self,
-        "tolist()",
-        "keep the array, and convert the result after the function has returned.",
-    )
+    _not_to_host(self, "tolist")
 
 
 def _tobytes(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
-    _no_number(
-        self,
-        "tobytes()",
-        "keep the array, and convert the result after the function has returned.",
-    )
+    _not_to_host(self, "tobytes")
 
 
 def _item(self: Tracer, *args: Any) -> Any:
