@@ -14,6 +14,7 @@ _LATER = (
     "optimize",
     "signal",
     "sparse",
+    "spatial",
     "special",
     "stats",
 )

@@ -1,0 +1,3 @@
+"""Geometry: `tetrad.scipy.spatial`."""
+
+from tetrad.scipy.spatial import transform as transform
