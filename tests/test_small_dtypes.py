@@ -1,8 +1,12 @@
 """Integers of 2 and 4 bits, floats of 8 bits and fewer: all values, all conversions."""
 
+import io
+import pickle
+
 import ml_dtypes
 import numpy as np
 import pytest
+from plugin import PLATFORM, needs_plugin, on_plugin
 
 import tetrad as jax
 import tetrad.numpy as jnp
@@ -418,3 +422,96 @@ def test_gradient_through_conversion(dtype):
     got = jax.grad(lambda y: (y * y)[1])(y)
     assert got.dtype == dtype
     assert float(got[1]) == 4.0
+
+
+# ----------------------------------------------------------------------- what is refused
+
+
+def test_promotion_is_refused_but_with_python_numbers():
+    x = jnp.ones(2, jnp.float8_e5m2)
+    assert (x + 1.5).dtype == x.dtype
+    assert (x + jnp.ones(2, np.int32)).dtype == x.dtype
+    with pytest.raises(dtypes.TypePromotionError, match="8-bit floats do not support"):
+        x + jnp.ones(2)
+    y = jnp.ones(2, jnp.int4)
+    assert (y + 1).dtype == y.dtype
+    with pytest.raises(dtypes.TypePromotionError, match="4-bit integers do not"):
+        y + jnp.ones(2, np.int8)
+
+
+def test_products_of_two_small_floats():
+    a = jnp.full((2, 3), 1.5, jnp.float8_e4m3fn)
+    b = jnp.full((3, 2), 2.0, jnp.float8_e5m2)
+    assert lax.dot(a, b).dtype == b.dtype  # the one with the larger range
+    for product in (lax.dot, jnp.dot, jnp.matmul):
+        got = product(a, b, preferred_element_type=np.float32)
+        assert got.dtype == np.float32
+        np.testing.assert_array_equal(np.asarray(got), np.full((2, 2), 9.0))
+    got = jnp.einsum("ij,jk->ik", a, b, preferred_element_type=np.float32)
+    np.testing.assert_array_equal(np.asarray(got), np.full((2, 2), 9.0))
+    assert lax.dot(a, b.astype(np.float32)).dtype == np.float32
+
+
+def test_files_and_other_libraries():
+    for dtype, words in ((jnp.int4, "one byte"), (jnp.float8_e5m2, "no name")):
+        x = jnp.ones(3, dtype)
+        assert_same(pickle.loads(pickle.dumps(x)), np.ones(3))
+        file = io.BytesIO()
+        jnp.save(file, x)
+        file.seek(0)
+        with pytest.raises(TypeError, match=words):
+            jnp.load(file)
+        with pytest.raises(BufferError, match="DLPack"):
+            np.from_dlpack(x)
+
+
+def test_random_bits_and_integers_have_the_dtype_asked_for():
+    keys = jax.random.split(jax.random.key(0), 3)
+    assert jax.random.bits(keys[0], (50,), jnp.uint4).dtype == jnp.uint4
+    drawn = jax.random.randint(keys[1], (100,), -8, 8, jnp.int4)
+    assert drawn.dtype == jnp.int4
+    assert set(np.asarray(drawn).astype(int).tolist()) == set(range(-8, 8))
+    unit = jax.random.uniform(keys[2], (100,), jnp.float8_e4m3fn)
+    assert bool(((unit >= 0) & (unit < 1)).all())
+
+
+# -------------------------------------------------------------------------- the plugin
+
+ON_PLUGIN = [
+    d
+    for d in INTEGERS + FLOATS
+    if d.name not in ("int2", "uint2") and not d.name.startswith("float6")
+]
+
+
+def everything(x):
+    """What both backends compute of a vector."""
+    square = lax.dot(x[:, None], x[None, :])
+    moved = jnp.concatenate([x[2:], x[:1]])
+    results = [
+        x + x, x - moved[0], x * moved[1], lax.max(x, x[::-1]), x < x[::-1], -x,
+        jnp.where(x > x[1], x, x[0]), jnp.sort(x), x.at[1].set(x[2]), moved, square,
+        x.astype(np.float32), x.astype(np.int32), x.astype(bool), lax.full_like(x, 1),
+        lax.dot(x, x, preferred_element_type=np.float32), lax.reduce_max(x, (0,)),
+        lax.scan(lambda c, r: (c * r, r), x[0], x),
+    ]  # fmt: skip
+    return jax.tree.leaves(results)
+
+
+@needs_plugin
+@pytest.mark.parametrize("dtype", ON_PLUGIN, ids=str)
+def test_both_backends_agree(dtype):
+    x = np.asarray([1, 4, 2, 1]).astype(dtype)
+    wants = jax.jit(everything)(jnp.asarray(x))
+    with on_plugin():
+        outs = jax.jit(everything)(jnp.asarray(x))
+        for number, (out, want) in enumerate(zip(outs, wants, strict=True)):
+            assert out.device.platform == PLATFORM
+            assert out.dtype == want.dtype
+            assert same(out, want).all(), number
+
+
+@needs_plugin
+def test_dtypes_that_the_plugin_lacks():
+    with on_plugin(), pytest.raises(NotImplementedError, match="int2 cannot go"):
+        jnp.ones(2, jnp.int2) + 1

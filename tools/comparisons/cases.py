@@ -2,7 +2,8 @@
 
 A case is a call that takes the library. It is made from NumPy arrays, so both libraries
 get the same bits. Read `Case`, then the generators: `catalogue` (every row, every dtype,
-edges and specials), `axes` (functions of an axis, each axis and some that do not exist,
+edges and specials), `small` (rows with floats of 8 bits and fewer and integers of 4
+bits), `axes` (functions of an axis, each axis and some that do not exist,
 shapes with extents 0 and 1), `pairs` (functions of two operands: every pair of dtypes,
 Python numbers, broadcasting), `slopes` (derivatives of first and second order).
 """
@@ -18,7 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from catalogue import ROWS
-from catalogue.row import DOUBLE, EVERYTHING, REAL_OF, Row, dtype_of, is_inexact
+from catalogue.row import (
+    DOUBLE,
+    EVERYTHING,
+    REAL_OF,
+    SMALL_FLOATS,
+    Row,
+    dtype_of,
+    is_inexact,
+)
 
 import tetrad
 
@@ -49,6 +58,7 @@ class Case(NamedTuple):
 def every() -> Iterator[Case]:
     """All cases, in an order that does not change."""
     yield from catalogue()
+    yield from small()
     yield from slopes()
     yield from axes()
     yield from pairs()
@@ -86,6 +96,23 @@ def catalogue() -> Iterator[Case]:
                 if row.elementwise:
                     args = [np.full_like(a, DENORMALS[dtype]) for a in args]
                     yield _row_case(row, dtype, "denormals", args)
+
+
+SMALL = ("int4", "uint4", "float8_e4m3fn", "float8_e5m2")  # XLA has no sound int2
+
+
+def small() -> Iterator[Case]:
+    """Every row with some small dtypes, and one more of the floats."""
+    for row in ROWS:
+        if "oracle" not in row.tests or row.name in {*ENDLESS, "lax.while_loop"}:
+            continue  # counted in 4 bits, loops do not end
+        if not any(arg.dtype is None and arg.values is None for arg in row.args):
+            continue
+        more = SMALL_FLOATS[int(_rng(row, "small").integers(len(SMALL_FLOATS)))]
+        for dtype in dict.fromkeys((*SMALL, more)):
+            for name, args in row.samples(dtype).items():
+                if name in ("main", "edges"):
+                    yield _row_case(row, dtype, name, args)
 
 
 def _row_case(row: Row, dtype: str, name: str, args: list[Any]) -> Case:

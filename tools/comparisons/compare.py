@@ -9,8 +9,9 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
-from catalogue.row import is_inexact
+from catalogue.row import SMALL_FLOATS, is_inexact
 from support import ulp_distance
 
 from comparisons.cases import Case
@@ -20,6 +21,12 @@ ULP = {"float16": 4, "bfloat16": 4, "float32": 64, "float64": 64, "complex64": 2
        "complex128": 256}  # fmt: skip
 RELATIVE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12,
             "complex64": 4e-5, "complex128": 1e-12}  # fmt: skip
+
+
+# Small floats: one step, or two where functions are made of others.
+for _name in SMALL_FLOATS:
+    ULP[_name] = 2
+    RELATIVE[_name] = 2.0 ** -int(ml_dtypes.finfo(_name).nmant)
 
 
 class Outcome(NamedTuple):
@@ -109,14 +116,14 @@ def _near(case: Case, one: Any, other: Any) -> Any:
             allowed = 0.0  # each element for itself
         if case.row is not None:
             allowed = allowed + case.row.margin(case.dtype)
-        small = 0.0 if one.dtype.itemsize == 2 else _smallest(one.dtype)
+        small = 0.0 if one.dtype.itemsize <= 2 else _smallest(one.dtype)
         near = np.abs(a - b) <= allowed + small  # JAX flushes denormal numbers
         same = (a == b) | (np.isnan(a) & np.isnan(b))
     return same | near | (ulp_distance(one, other) <= ULP[name])
 
 
 def _smallest(dtype: Any) -> float:
-    return float(np.finfo(dtype).tiny)
+    return float(ml_dtypes.finfo(dtype).tiny)
 
 
 def _say(error: Exception) -> str:

@@ -25,16 +25,21 @@ from tetrad._src.numpy.promote import (
     promote_dtypes,
 )
 from tetrad._src.numpy.reduce import summed
-from tetrad._src.util import errors
+from tetrad._src.util import dtypes, errors
+
+_SMALL_FLOATS = frozenset(dtypes.SMALL_FLOATS.values())
 
 
 def _pair(name: str, a: Any, b: Any, wanted: Any) -> tuple[Value, Value, Any, bool]:
     """Both operands as Values, the dtype in which products are summed, and weakness.
 
-    Operands whose dtypes differ stay as they are if both are floats: the product is
-    computed in the common dtype.
+    Two different floats of 8 bits and fewer stay as they are if it is said what their
+    product is.
     """
     x, y = value(a, name, "argument 0"), value(b, name, "argument 1")
+    small = x.dtype != y.dtype and {x.dtype, y.dtype} <= _SMALL_FLOATS
+    if small and wanted is not None:
+        return x, y, dtype_argument(wanted, name), False
     pairs = [(v.dtype, v.weak_type) for v in (x, y)]
     dtype, weak = lattice(name, pairs)
     preferred = dtype if wanted is None else dtype_argument(wanted, name)

@@ -20,9 +20,11 @@ from tetrad._src.numpy.elementwise import no_out, no_sharding, number
 from tetrad._src.numpy.plan import Planner
 from tetrad._src.numpy.promote import call, lattice
 from tetrad._src.numpy.reduce import summed
+from tetrad._src.util import dtypes
 from tetrad._src.util.memo import memo
 
 NAME = "jnp.einsum"
+_SMALL_FLOATS = frozenset(dtypes.SMALL_FLOATS.values())
 
 _plans = Planner(NAME)
 
@@ -186,7 +188,10 @@ def _einsum(
 ) -> Any:
     terms, out = parse(formula, tuple([x.ndim for x in xs]))
     extents = _check_extents(terms, xs)
-    dtype, weak = lattice(NAME, [(x.dtype, x.weak_type) for x in xs])
+    if preferred is not None and {x.dtype for x in xs} <= _SMALL_FLOATS:
+        dtype, weak = np.dtype(np.float32), False  # holds all of them
+    else:
+        dtype, weak = lattice(NAME, [(x.dtype, x.weak_type) for x in xs])
     final = dtype if preferred is None else preferred
     weak = weak and preferred is None
     xs = [lax.convert_element_type(x, dtype, weak) for x in xs]

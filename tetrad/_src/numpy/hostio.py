@@ -42,11 +42,25 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     >>> jnp.load(f)
     Array([0, 1], dtype=int32)
     """
-    found = np.load(file, *args, **kwargs)
+    try:
+        found = np.load(file, *args, **kwargs)
+    except ValueError as error:
+        if "'<f1'" not in str(error):
+            raise
+        raise TypeError(
+            "jnp.load: NumPy's files have no name for the 8-bit floats in this one. Save"
+            " x.view('uint8'), and read it with jnp.load(file).view('float8_e5m2')"
+        ) from None
     if not isinstance(found, np.ndarray):
         return found
     if found.dtype == np.dtype("V2"):  # what NumPy knows of bfloat16
         found = found.view(ml_dtypes.bfloat16)
+    if found.dtype == np.dtype("V1"):
+        raise TypeError(
+            "jnp.load: the file holds elements of one byte and not what they are, as"
+            " NumPy's files do for small dtypes; give them their dtype, for example"
+            " jnp.asarray(numpy.load(file).view('float8_e4m3fn'))"
+        )
     return asarray(found)
 
 

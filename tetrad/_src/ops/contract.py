@@ -14,6 +14,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op
@@ -392,6 +394,24 @@ def _check_pairs(lhs: Aval, rhs: Aval, what: str, left: Axes, right: Axes) -> No
         )
 
 
+def _mixed(left: Any, right: Any, preferred: Any) -> tuple[Any, Any]:
+    """The dtype in which a product of different dtypes is computed, and its result's."""
+    narrow = [d for d in (left, right) if d in _SMALL]
+    if len(narrow) == 1 and dtypes.kind(narrow[0]) in "fiu":
+        # Small dtypes promote with no other; beside one of 16 bits or more they become it.
+        other = right if narrow[0] == left else left
+        if dtypes.kind(other) in "fc" or dtypes.kind(narrow[0]) in "iu":
+            return other, preferred
+    if len(narrow) == 2 and {dtypes.kind(d) for d in narrow} == {"f"}:
+        larger = max(narrow, key=lambda d: float(dtypes.finfo(d).max))
+        return np.dtype(np.float32), preferred or larger
+    with numpy_dtype_promotion("standard"):  # mixed products are meant, if written
+        return dtypes.promote_types(left, right), preferred
+
+
+_SMALL = frozenset([*dtypes.SMALL_FLOATS.values(), *dtypes.SMALL_INTEGERS.values()])
+
+
 # --------------------------------------------------------------------- public functions
 
 
@@ -408,14 +428,13 @@ def dot_general(
     axes = [ints(a, "dot_general") for a in (lc, rc, lb, rb)]
     dims = DotDimensions(((axes[0], axes[1]), (axes[2], axes[3])))
     left, right = aval_of(lhs), aval_of(rhs)
-    if left.dtype != right.dtype:
-        with numpy_dtype_promotion("standard"):  # mixed products are meant, if written
-            dtype = dtypes.promote_types(left.dtype, right.dtype)
-        lhs = convert_element_type(lhs, dtype)
-        rhs = convert_element_type(rhs, dtype)
     preferred = preferred_element_type
     if preferred is not None:
         preferred = canonical(preferred)
+    if left.dtype != right.dtype:
+        dtype, preferred = _mixed(left.dtype, right.dtype, preferred)
+        lhs = convert_element_type(lhs, dtype)
+        rhs = convert_element_type(rhs, dtype)
     how = canonical_precision(precision)
     check_operands(how, left.dtype, right.dtype, "dot_general")
     return DotGeneral(dims, how, preferred)(lhs, rhs)

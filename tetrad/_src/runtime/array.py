@@ -300,6 +300,16 @@ class Array(Value, metaclass=ArrayType):
         and get a copy.
         """
         host = self._read()
+        if host.dtype.isbuiltin != 1:
+            bits = dtypes.itemsize_bits(host.dtype)
+            advice = (
+                "x.astype('int8')" if bits < 8 else f"the bits, x.view('uint{bits}')"
+            )
+            raise BufferError(
+                f"an array of dtype {host.dtype.name} cannot be given to other libraries"
+                f" by DLPack: NumPy writes it here, and does not know the dtype. Give"
+                f" {advice}"
+            )
         if copy is None and (max_version is None or max_version[0] < 1):
             host = host.copy()
         return host.view().__dlpack__(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import ml_dtypes
@@ -417,11 +418,23 @@ def _promotion_message(pairs: frozenset[Pair], strict: bool) -> str:
     if strict:
         why = "jax_numpy_dtype_promotion is 'strict', so different types do not combine"
     else:
-        why = "types below 8 bits and 8-bit floats do not convert by themselves"
+        why = (
+            f"{_small_in_words(d for d, _ in pairs)} do not support implicit promotion"
+        )
     return (
         f"{listed} have no common type: {why}. Convert one of them first, for example "
         f"with x.astype('{wider.name}')"
     )
+
+
+def _small_in_words(found: Iterable[Dtype]) -> str:
+    """Why there is no promotion: "8-bit floats", "4-bit integers"."""
+    words = [
+        f"{itemsize_bits(d)}-bit {'floats' if kind(d) == 'f' else 'integers'}"
+        for d in found
+        if d.name in SMALL_FLOATS or d.name in SMALL_INTEGERS
+    ]
+    return " and ".join(sorted(set(words)))
 
 
 def promote_types(a: Any, b: Any) -> Dtype:
