@@ -420,4 +420,83 @@ jnp.max(a, b)
         "axis",
         "jnp.maximum(a, b)",
     ),
+    # ----------------------------------------------------------------- small dtypes
+    mistake(
+        "a float of 8 bits beside a float32",
+        """
+weights = jnp.ones(3, jnp.float8_e4m3fn)
+x = jnp.ones(3)
+weights * x
+""",
+        ValueError,
+        "weights * x",
+        "float8_e4m3fn",
+        "8-bit floats do not support implicit promotion",
+        "astype('float32')",
+    ),
+    mistake(
+        "4-bit integers beside an int8",
+        """
+codes = jnp.ones(3, jnp.int4)
+codes + jnp.ones(3, jnp.int8)
+""",
+        ValueError,
+        "codes + ",
+        "4-bit integers do not support implicit promotion",
+    ),
+    mistake(
+        "a number that 4 bits do not hold",
+        """
+codes = jnp.ones(3, jnp.int4)
+codes + 9
+""",
+        OverflowError,
+        "codes + 9",
+        "int4 (-8 to 7)",
+    ),
+    mistake(
+        "the inverse of a matrix of 8-bit floats",
+        """
+a = jnp.eye(2, dtype=jnp.float8_e5m2)
+jnp.linalg.inv(a)
+""",
+        TypeError,
+        "jnp.linalg.inv",
+        "float8_e5m2[2,2]",
+        "astype('float32')",
+    ),
+    mistake(
+        "complex numbers of 8-bit floats",
+        """
+x = jnp.ones(2, jnp.float8_e4m3fn)
+lax.complex(x, x)
+""",
+        TypeError,
+        "lax.complex takes float32 or float64 parts",
+        "float8_e4m3fn[2]",
+    ),
+    mistake(
+        "8-bit floats given to another library",
+        """
+x = jnp.ones(2, jnp.float8_e5m2)
+np.from_dlpack(x)
+""",
+        BufferError,
+        "float8_e5m2",
+        "x.view('uint8')",
+    ),
+    mistake(
+        "4-bit integers from a file of NumPy",
+        """
+import io
+
+file = io.BytesIO()
+jnp.save(file, jnp.ones(2, jnp.int4))
+file.seek(0)
+jnp.load(file)
+""",
+        TypeError,
+        "jnp.load",
+        "numpy.load(file).view(",
+    ),
 ]

@@ -212,4 +212,15 @@ random.permutation(key, 4.0)
         "random.permutation",
         "4.0",
     ),
+    mistake(
+        "uniform numbers of 4 bits",
+        """
+key = random.key(0)
+random.uniform(key, (3,), jnp.float4_e2m1fn)
+""",
+        TypeError,
+        "random.uniform(key, (3,), jnp.float4_e2m1fn)",
+        "float4_e2m1fn",
+        "draw float32 and convert",
+    ),
 ]

@@ -78,8 +78,24 @@ PRINCIPAL = "logarithms of negative zero imaginary parts are principal values"
 SCALAR_TRIM = "trim_zeros needs an axis, as in NumPy"
 UNSIGNED_ANGLE = "a negative Python integer is not wrapped where the result is a float"
 HALF_ULP = "composed functions of 16-bit floats are rounded once"
+SMALL_ONCE = (
+    "functions and sums of floats of 8 bits and fewer are computed in float32 and rounded"
+    " once; XLA rounds at each step"
+)
+SMALL_LACKS = "functions that JAX lacks for dtypes of 8 bits and fewer work"
+SMALL_SIXES = "6 of float4_e2m1fn is the integer 6, not the largest integer"
+SMALL_COUNTS = "bits of 4-bit integers are counted without copies of the sign"
+POWERS_OF_TWO = "numbers of float8_e8m0fnu stay what they are; XLA loses the smallest"
 
 KNOWN: tuple[Known, ...] = (
+    Known(ANY, "only JAX refuses", r"\b(u?int4|float[48]_\w+) (main|edges)", SMALL_LACKS),
+    Known(r"lax\.(asin|betainc|cum(logsumexp|sum)|integer_pow|logistic|reduce_(prod|sum))"
+          r"|lax\.(igamma_grad_a|random_gamma_grad)|nn\.((log_)?softmax|sigmoid)"
+          r"|numpy\.(arcsin|arctanh|atanh|asin|cumsum|logaddexp2?|quantile|std|var)",
+          "values", r"float[48]_", SMALL_ONCE),
+    Known(r"lax\.convert_element_type", "values", "float4_e2m1fn", SMALL_SIXES),
+    Known(r"lax\.population_count", "values", "int4", SMALL_COUNTS),
+    Known(ANY, "values", "float8_e8m0fnu", POWERS_OF_TWO),
     Known(r"lax\.(lgamma|igamma_grad_a|random_gamma_grad)", "values",
           "edges|specials", EXACT_GAMMA),
     Known(r"numpy\.sinc", "values", "specials", FAR_SINC),

@@ -337,6 +337,12 @@ def _quantile(
     if x.aval.kind == "c":
         raise ValueError(f"{name}: complex numbers have no order, got {describe(x)}")
     _check_shares(q, name)
+    dtype = x.dtype
+    if x.aval.kind == "f" and dtype.itemsize == 1:  # has no numbers for all positions
+        x = lax.convert_element_type(x, np.float32)
+        q = lax.convert_element_type(operand(q, name, "q"), np.float32)
+        result = _quantile(x, q, axis, out, method, keepdims, skip, name, weights)
+        return lax.convert_element_type(result, dtype)
     x, share = [value(v, name) for v in _both_floats(x, q, name)]
     if share.ndim > 2:
         raise ValueError(f"{name}: q has at most 2 axes, got {describe(share)}")

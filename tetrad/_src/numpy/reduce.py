@@ -596,11 +596,24 @@ def std(
     >>> jnp.std(jnp.array([1., 3.]))
     Array(1., dtype=float32)
     """
-    return lax.sqrt(
+    x = value(a, "jnp.std", "a")
+    given = x.dtype if dtype is None else dtype_argument(dtype, "jnp.std")
+    small = dtypes.kind(given) == "f" and given.itemsize == 1
+    result = lax.sqrt(
         _variance(
-            a, axis, dtype, out, ddof, keepdims, where, mean, correction, "jnp.std"
+            x,
+            axis,
+            np.float32 if small else dtype,
+            out,
+            ddof,
+            keepdims,
+            where,
+            mean,
+            correction,
+            "jnp.std",
         )
     )
+    return lax.convert_element_type(result, given) if small else result
 
 
 def average(

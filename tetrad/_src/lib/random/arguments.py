@@ -40,6 +40,11 @@ def float_dtype(dtype: Any, name: str) -> Any:
         raise ValueError(
             f"jax.random.{name}: it draws floating-point numbers, but dtype is {dtype.name}"
         )
+    if dtype.itemsize == 1 and dtypes.itemsize_bits(dtype) < 8:
+        raise TypeError(
+            f"jax.random.{name}: it draws numbers of 8 bits and more, but dtype is"
+            f" {dtype.name}; draw float32 and convert, .astype('{dtype.name}')"
+        )
     return dtype
 
 

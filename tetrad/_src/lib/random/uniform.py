@@ -393,7 +393,8 @@ def check_mode(mode: str | None, name: str, *more: str) -> None:
 
 def signs(typed: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """-1 or 1 with equal probability."""
-    width = F32 if dtypes.kind(dtype) != "f" else dtype
+    short = dtypes.kind(dtype) != "f" or dtype.itemsize < 4
+    width = F32 if short else dtype
     up = ops.lt(unit(typed, shape, width), width.type(0.5))
     one = shape_ops.full(shape, 1, dtype)
     return ops.select_n(up, ops.neg(one), one)
