@@ -413,7 +413,8 @@ def _promotion_message(pairs: frozenset[Pair], strict: bool) -> str:
     names = sorted(f"weak {d.name}" if weak else d.name for d, weak in pairs)
     listed = ", ".join(names)
     wider = max(
-        [d for d, _ in pairs], key=lambda d: ("buifc".find(kind(d)), d.itemsize)
+        [d for d, _ in pairs],
+        key=lambda d: ("buifc".find(kind(d)), itemsize_bits(d), d.name),
     )
     if strict:
         why = "jax_numpy_dtype_promotion is 'strict', so different types do not combine"
