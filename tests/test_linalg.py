@@ -370,3 +370,20 @@ def test_nothing_inside_promotes_ranks(name, n):
             assert total(a) == 4 * n
         else:
             jax.jacfwd(jax.grad(total))(a)
+
+
+def test_the_phase_of_a_determinant_has_true_second_derivatives():
+    rng = np.random.default_rng(3)
+    with jax.enable_x64(True):
+        a, d = [
+            jnp.array(rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)))
+            for _ in range(2)
+        ]
+
+        def slope(a):
+            return jax.jvp(lambda a: jnp.linalg.slogdet(a).sign, (a,), (d,))[1]
+
+        h = 1e-5
+        want = (slope(a + h * d) - slope(a - h * d)) / (2 * h)
+        got = jax.jvp(slope, (a,), (d,))[1]
+        np.testing.assert_allclose(got, want, rtol=1e-7)

@@ -109,6 +109,7 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     rate = contract.trace(lu_solved(lu, permutation, dx, 0), 0, -2, -1)
     if x.aval.kind != "c":
         return (sign, logdet), (lax.zeros_like(sign), rate)
+    sign, logdet = _slogdet(x)  # whose phase can be differentiated again
     turn = lax.imag(rate)
     turned = sign * lax.complex(lax.zeros_like(turn), turn)
     return (sign, logdet), (turned, lax.real(rate))
