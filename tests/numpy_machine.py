@@ -18,6 +18,7 @@ import numpy as np
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Trace, Value, aval_of
 from tetrad._src.core.op import Kind, Op, infer
+from tetrad._src.util.dtypes import SMALL_BY_SHORT_NAME
 
 TYPES = {
     "i1": np.dtype(bool),
@@ -29,6 +30,7 @@ TYPES = {
     "c128": np.dtype(np.complex128),
     **{f"i{n}": np.dtype(f"int{n}") for n in (8, 16, 32, 64)},
     **{f"u{n}": np.dtype(f"uint{n}") for n in (8, 16, 32, 64)},
+    **SMALL_BY_SHORT_NAME,
 }
 NAMES = {dtype: name for name, dtype in TYPES.items()}
 

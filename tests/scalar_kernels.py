@@ -11,6 +11,7 @@ import numpy as np
 
 from tetrad._src.cpu import engine
 from tetrad._src.cpu.scalar import MEMORY_TYPE, Block
+from tetrad._src.util.dtypes import SMALL_BY_SHORT_NAME
 
 DTYPES: dict[str, Any] = {
     "i1": np.bool_,
@@ -28,6 +29,7 @@ DTYPES: dict[str, Any] = {
     "f64": np.float64,
     "c64": np.complex64,
     "c128": np.complex128,
+    **SMALL_BY_SHORT_NAME,
 }
 
 Build = Callable[..., Any]

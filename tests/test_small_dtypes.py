@@ -6,11 +6,14 @@ import pickle
 import ml_dtypes
 import numpy as np
 import pytest
+from numpy_machine import NumpyTrace, array_of, known
 from plugin import PLATFORM, needs_plugin, on_plugin
+from scalar_kernels import elementwise
 
 import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import lax
+from tetrad._src.core.bind import at
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
 
@@ -240,6 +243,47 @@ def test_sums_are_rounded_once(dtype):
     wide = lax.dot(x, x, preferred_element_type=np.float32)
     assert wide.dtype == np.float32
     assert wide == 75
+
+
+@floats
+@pytest.mark.parametrize("fma", [True, False])
+def test_generated_code_on_old_and_new_processors(dtype, fma):
+    name = dtypes.short_name(dtype)
+    x = probes(dtype)
+    with np.errstate(all="ignore"):
+        want = x.astype(dtype)
+    number = ~np.isnan(x)
+    got = elementwise(lambda b, x: b.convert(x, name), ["f32"], x, fma=fma)
+    np.testing.assert_array_equal(
+        got[number].view(np.uint8), want[number].view(np.uint8)
+    )
+    codes = all_of(dtype)
+    rules = ("floor", "ceil", "round", "round_away", "trunc", "neg", "abs", "sqrt")
+    old = elementwise(
+        lambda b, x: [getattr(b, rule)(x) for rule in rules], [name], codes, fma=fma
+    )
+    new = elementwise(
+        lambda b, x: [getattr(b, rule)(x) for rule in rules], [name], codes, lanes=1
+    )
+    for one, other in zip(old, new, strict=True):
+        assert_same(one, other)
+
+
+@small
+def test_rules_on_the_machine_of_the_tests(dtype):
+    """Scalar rules give the same on arrays of ml_dtypes, by NumPy."""
+    codes = all_of(dtype)
+    if dtype in FLOATS:
+        codes = codes[np.isfinite(codes.astype(np.float32))]
+    one, other = codes, codes[::-1]
+    rules = [lax.add, lax.mul, lax.max, lax.lt, lax.neg]
+    for rule in rules:
+        xs = [one] if rule is lax.neg else [one, other]
+        with at(NumpyTrace()), np.errstate(all="ignore"):
+            want = array_of(rule(*[known(x) for x in xs]))
+        got = np.asarray(rule(*[jnp.asarray(x) for x in xs]))
+        assert got.dtype == want.dtype
+        assert_same(got, want)
 
 
 # ------------------------------------------------------------------------------ integers
