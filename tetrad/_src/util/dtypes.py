@@ -653,7 +653,9 @@ def short_name(dtype: Dtype) -> str:
 
 
 SMALL_BY_SHORT_NAME: Final = {
-    short_name(dtype): dtype for dtype in (SMALL_INTEGERS | SMALL_FLOATS).values()
+    short_name(dtype): dtype
+    for name, dtype in (SMALL_INTEGERS | SMALL_FLOATS).items()
+    if not name.endswith("int1")  # "i1" is what compilers call bool
 }
 
 
