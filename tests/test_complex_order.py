@@ -198,3 +198,14 @@ def test_the_other_backend_agrees(call, host):
     with on_plugin():
         there = call(jnp.asarray(host))
     np.testing.assert_allclose(there, here, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_digitize(right):
+    edges, x = np.sort(numbers(6)), numbers(40)
+    for bins in (edges, edges[::-1]):
+        found = jnp.digitize(jnp.asarray(x), jnp.asarray(bins), right)
+        side = "left" if right else "right"
+        wanted = np.searchsorted(edges, x, side)
+        wanted = wanted if bins is edges else 6 - wanted
+        np.testing.assert_array_equal(found, wanted)

@@ -387,3 +387,14 @@ def test_the_phase_of_a_determinant_has_true_second_derivatives():
         want = (slope(a + h * d) - slope(a - h * d)) / (2 * h)
         got = jax.jvp(slope, (a,), (d,))[1]
         np.testing.assert_allclose(got, want, rtol=1e-7)
+
+
+@pytest.mark.parametrize("n", range(8))
+def test_powers_multiply_in_the_order_of_numpy(n):
+    """So that infinities give the same infinities and NaNs."""
+    for seed in range(5):
+        a = random("float64", 3, 3, seed=seed)
+        a[seed % 3, 1] = np.inf
+        with np.errstate(invalid="ignore"):
+            wanted = np.linalg.matrix_power(a, n)
+        np.testing.assert_allclose(jnp.linalg.matrix_power(a, n), wanted, rtol=1e-9)

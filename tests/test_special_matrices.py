@@ -53,7 +53,7 @@ def test_mistakes():
         linalg.companion(jnp.ones(1))
     with pytest.raises(ValueError, match="nonzero leading coefficient"):
         linalg.fiedler_companion(jnp.ones(0))
-    with pytest.raises(ValueError, match="one more than that of s"):
+    with pytest.raises(ValueError, match="Incorrect lengths for f and s"):
         linalg.leslie(jnp.ones(3), jnp.ones(3))
     with pytest.raises(ValueError, match="mode must be one of"):
         linalg.convolution_matrix(jnp.ones(3), 2, "bad")

@@ -48,6 +48,7 @@ COMPLEX_SUMS = "log-sums of complex exponentials are limits at infinities, not N
 COMPLEX_PLACES = "argmax and argmin take complex numbers, as in NumPy"
 COMPLEX_ANGLE = "complex angles are computed in wider numbers, and rounded once"
 REAL_PRODUCT = "a product of complex numbers does not drop its imaginary part"
+MEDIAN_OF_ONE = "the median of a scalar has its shape, as in NumPy"
 BOOL_SHARES = "psum_scatter counts bools, as psum does"
 GAMMA = "igamma and igammac at infinities are the values of SciPy"
 NARROW = "preferred_element_type may be narrower than the operands"
@@ -126,6 +127,7 @@ KNOWN: tuple[Known, ...] = (
           COMPLEX_EXTREMES),
     Known(r"(numpy|lax)\.(arc|a)tan2", "values", "complex", COMPLEX_ANGLE),
     Known(r"lax\.dot_general", "ours refuses", "preferred complex", REAL_PRODUCT),
+    Known(r"numpy\.(nan)?median", "shape", r"\[\] keepdims", MEDIAN_OF_ONE),
     Known(r"lax\.psum_scatter", "only JAX refuses", "bool", BOOL_SHARES),
     Known(r".*\.(cumlogsumexp|logaddexp2?)", "values", "complex.* (specials|edges)",
           COMPLEX_SUMS),

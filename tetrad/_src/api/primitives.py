@@ -394,8 +394,8 @@ class Declared(Op):
         rule = JVPS.get(type(self))
         if rule is None:
             raise NotImplementedError(
-                f"`{self.name}` has no differentiation rule: state one with ad.defjvp, or"
-                " in ad.primitive_jvps"
+                f"Differentiation rule for '{self.name}' not implemented: state one with"
+                " ad.defjvp, or in ad.primitive_jvps"
             )
         given = [_given_tangent(p, t) for p, t in zip(primals, tangents)]
         out, found = rule(list(primals), given, **self.params)

@@ -513,7 +513,12 @@ def switch(
 
 def _scalar(what: str, argument: str, x: Any) -> Aval:
     """The aval of a scalar; TypeError if `x` is none."""
-    if x is None or not bodies.is_value(x):
+    if x is None:
+        raise TypeError(
+            f"lax.{what}: {what} {argument.removeprefix('the ')} is None, and must be a"
+            " scalar. Does the function that computes it lack a return statement?"
+        )
+    if not bodies.is_value(x):
         raise TypeError(
             f"lax.{what}: {argument} must be a scalar, got {bodies.shortened(x)} of type"
             f" {type(x).__name__}"

@@ -230,7 +230,7 @@ def digitize(
         return rising
     above = searchsorted(lax.rev(edges, (0,)), v, side, method=method)
     falling = lax.sub(number(above, n), above)
-    rises = lax.le(edges[0], edges[-1])
+    rises = lax.bitwise_not(_before(edges[-1], edges[0]))
     return lax.select(rises, rising, falling)
 
 

@@ -396,10 +396,15 @@ def leslie(f: Any, s: Any) -> Any:
     """
     f, s = jnp.atleast_1d(f), jnp.atleast_1d(s)
     n = f.shape[-1]
-    if s.shape[-1] != n - 1 or not s.shape[-1]:
+    if n < 2:
+        raise ValueError(
+            "leslie: the length of f along the last axis must be at least 2, got shape"
+            f" {f.shape}"
+        )
+    if s.shape[-1] != n - 1:
         raise ValueError(
             "leslie: Incorrect lengths for f and s: along the last axis f must have one more"
-            f" element than s, and s at least one; got shapes {f.shape} and {s.shape}"
+            f" element than s; got shapes {f.shape} and {s.shape}"
         )
     dtype = jnp.result_type(f, s)
     leading = jnp.broadcast_shapes(f.shape[:-1], s.shape[:-1])

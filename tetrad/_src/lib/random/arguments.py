@@ -38,7 +38,7 @@ def float_dtype(dtype: Any, name: str) -> Any:
     dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
     if dtypes.kind(dtype) != "f":
         raise ValueError(
-            f"jax.random.{name}: it draws floating-point numbers, but dtype is {dtype.name}"
+            f"jax.random.{name}: the dtype argument to {name} must be a float, got {dtype.name}"
         )
     if dtype.itemsize == 1 and dtypes.itemsize_bits(dtype) < 8:
         raise TypeError(

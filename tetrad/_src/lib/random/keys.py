@@ -192,8 +192,8 @@ def one_key(key: Any, name: str) -> tuple[Any, bool]:
     typed, raw = any_keys(key, name)
     if typed.aval.ndim:
         raise ValueError(
-            f"jax.random.{name}: the first argument must be a single key, got"
-            f" {typed.aval.size} keys of shape {typed.aval.shape}. Use jax.vmap(lambda k: jax.random.{name}(k, …))(keys)."
+            f"jax.random.{name}: {name} accepts a single key, but was given a key array of"
+            f" shape {typed.aval.shape}. Use jax.vmap(lambda k: jax.random.{name}(k, …))(keys)."
         )
     return typed, raw
 
