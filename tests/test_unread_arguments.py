@@ -59,6 +59,7 @@ REASONS = {
     ("argnums_partial", "require_static_args_hashable"): "nothing is hashed here",
     ("debug_info", "options"): "names of parameters that are found by themselves",
     ("Initializer.__call__", "*"): "a protocol",
+    ("Tracer.tobytes", "*"): "refuses, whatever is asked for",
     # There is one process, and its devices stand in one row.
     ("initialize", "*"): "of several processes, which are refused",
     ("create_device_mesh", "*"): "devices are not connected in any shape",

@@ -63,6 +63,7 @@ EXEMPT: dict[str, str] = {
     "ragged_all_to_all": "sizes that must fit: test_names_of_jax.py",
     "reduce_window_shape_tuple": "about shapes; its example runs",
     "DotDimensionNumbers": "for annotations",
+    "scaled_dot": "scales that must fit: test_block_scales.py",
     "stage": "gives its argument",
     "broadcast_like": "is broadcast_in_dim: test_lax_more.py",
     "approx_max_k": "is top_k: test_lax_more.py",
@@ -85,6 +86,12 @@ EXEMPT: dict[str, str] = {
     "custom_root": "takes functions; see test_control.py",
     "custom_linear_solve": "takes functions; see test_control_transforms.py",
 }
+
+# Functions of tetrad.nn without a row.
+EXEMPT_NN: dict[str, str] = dict.fromkeys(
+    ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"],
+    "scales that must fit: test_block_scales.py",
+)
 
 # Functions of tetrad.numpy without a row: they answer without computing.
 EXEMPT_NUMPY: dict[str, str] = {

@@ -386,6 +386,7 @@ from tetrad._src.ops.fft import fft as fft
 from tetrad._src.control.collectives import pbroadcast as pbroadcast
 from tetrad._src.control.collectives import pcast as pcast
 from tetrad._src.control.composite import composite as composite
+from tetrad._src.lib.block_scales import scaled_dot as scaled_dot
 from tetrad._src.lib.bit_generator import RandomAlgorithm as RandomAlgorithm
 from tetrad._src.lib.bit_generator import rng_bit_generator as rng_bit_generator
 from tetrad._src.lib.bit_generator import rng_uniform as rng_uniform

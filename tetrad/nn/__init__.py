@@ -1,6 +1,11 @@
 """Functions of neural networks."""
 
 from tetrad._src.lib.attention import dot_product_attention as dot_product_attention
+from tetrad._src.lib.block_scales import (
+    get_scaled_dot_general_config as get_scaled_dot_general_config,
+)
+from tetrad._src.lib.block_scales import scaled_dot_general as scaled_dot_general
+from tetrad._src.lib.block_scales import scaled_matmul as scaled_matmul
 from tetrad._src.lib.nn import celu as celu
 from tetrad._src.lib.nn import elu as elu
 from tetrad._src.lib.nn import gelu as gelu
