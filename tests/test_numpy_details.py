@@ -556,3 +556,13 @@ def test_index_arrays_of_the_host_compile_once(dtype):
         same(ours.at[i, 2].set(7), want)
     with jax.bounds("error"), pytest.raises(IndexError, match="5"):
         ours[np.array([0, 5], dtype)]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "float32", "int8", "bool"])
+@pytest.mark.parametrize("shape", [(2, 4), (4, 4), (1, 8), (2, 12)])
+def test_what_a_step_writes_ends_where_the_next_part_begins(dtype, shape):
+    # The last step writes the first part, so that nothing hides what it spoils.
+    xs = np.random.default_rng(0).normal(size=(4, *shape)).astype(dtype)
+    c = np.eye(shape[0]).astype(dtype)
+    _, ys = lax.scan(lambda c, x: (c, c @ x), jnp.array(c), jnp.array(xs), reverse=True)
+    np.testing.assert_allclose(ys, xs)

@@ -364,9 +364,12 @@ def lower_step(step: Any, plan: Plan) -> Launches:
 
 
 def _exact(kernel: Kernel, plan: Plan) -> bool:
-    """Whether whole vectors would reach into what stands behind a part."""
+    """Whether whole vectors would reach into what stands behind a part.
+
+    Vectors have up to 64 elements, whose width may differ from that of others beside them.
+    """
     return any(
-        write.value in plan.parts and plan.avals[write.value].nbytes % 64
+        write.value in plan.parts and plan.avals[write.value].size % 64
         for write in kernel.writes
     )
 
