@@ -312,7 +312,6 @@ def run_alone(program: Alone, x: Array, outs: Sequence[Array] | None = None) -> 
     It takes over an operand that nobody else holds. No, too, if it would copy what it
     updates and somebody wants to know. `outs` are the results of a call, by default `x`.
     """
-    global launched
     takeovers, copied = program.nothing, program.copies
     donor = program.donor
     if donor is not None and counts.owns(x.args, donor):
@@ -329,28 +328,131 @@ def run_alone(program: Alone, x: Array, outs: Sequence[Array] | None = None) -> 
         if buffer is None or type(buffer) is Deleted:
             return False
         buffers.append(buffer)
-    device = x.placement.device
-    lines = (x.where,) if outs is None else (x.where,) * len(outs)
-    run = program.backend.execute
     if runs.listeners:
         run = functools.partial(_observed, (x.where,))
+    else:
+        run = program.backend.execute
+    taking = takeovers is program.taking
+    _run_for(x, outs, run, program.executable, buffers, scalars, takeovers, taking)
+    if copied:
+        copies.count(copied, x.placement.device)
+    return True
+
+
+def _run_for(
+    x: Array,
+    outs: Sequence[Array] | None,
+    run: Callable[..., Sequence[Any]],
+    executable: Any,
+    buffers: list[Any],
+    scalars: list[Any],
+    takeovers: list[int | None],
+    taking: bool,
+) -> None:
+    """Runs a program for `x`, or for the results `outs` of the call `x`.
+
+    After Ctrl-C `x` has a buffer if it must not run again: if it was `taking` one over.
+    """
+    global launched
+    lines = (x.where,) if outs is None else (x.where,) * len(outs)
+    device = x.placement.device
     launched = False
     try:
-        results = run(program.executable, buffers, scalars, takeovers, device, lines)
+        results = run(executable, buffers, scalars, takeovers, device, lines)
         if outs is None:
             x.buffer = results[0]
         else:
             _hand_out(outs, results)
     except KeyboardInterrupt as stop:
-        if launched and takeovers is program.taking:
-            results = getattr(stop, "results", None)
-            x.buffer = results[0] if results else Deleted(LOST)
+        if launched and taking:
+            found = getattr(stop, "results", None)
+            x.buffer = found[0] if found else Deleted(LOST)
         raise
     finally:
         launched = False  # otherwise it takes nothing over, so it can run again
+
+
+def run_few(tape: Any, count: int, x: Array) -> bool:
+    """Runs the first `count` nodes of a tape, of which `x` is the last, for `x`.
+
+    No if they are not all needed for `x`, and for nothing else, or if they have no
+    program yet. What `submit` and its callers find out in several passes is found in
+    one here, and short cuts are taken to where it gets too special.
+    """
+    nodes = tape.nodes[:count]
+    held = counts.count(nodes)  # first: no local may hold a node yet
+    device = x.placement.device
+    found = _survey(nodes, tape, device)
+    if found is None or runs.listeners:
+        return False
+    del nodes[-1]
+    if any([n > counts.NODE + y.uses or not y.uses for n, y in zip(held, nodes)]):
+        return False
+    del nodes
+    key, leaves, scalars = found
+    executable = _programs.get((device.backend, key))
+    if executable is None:
+        return False
+    takeovers: list[int | None] = [None]
+    copied = executable.copies
+    (donor,) = executable.donors
+    if donor is not None and counts.owns(leaves, donor, leaves[donor].uses + 1):
+        takeovers, copied = [donor], [c for c in copied if c.output is None]
+    if copied and (config.tetrad_no_copies or events.copies.listeners):
+        return False
+    buffers = [y.buffer for y in leaves]
+    run = device.backend.execute
+    taking = takeovers[0] is not None
+    _run_for(x, None, run, executable, buffers, scalars, takeovers, taking)
     if copied:
         copies.count(copied, device)
     return True
+
+
+def _survey(
+    nodes: list[Array], tape: Any, device: Any
+) -> tuple[Any, list[Array], list[Any]] | None:
+    """What `_key` gives, if all nodes are needed for the last one; notes `uses`.
+
+    None where a node is a call's result, known to the language, or on another device,
+    and where an operand is pending elsewhere, or deleted.
+    """
+    seen = next_epoch()
+    parts: list[Any] = []
+    add = parts.append
+    leaves: list[Array] = []
+    scalars: list[Any] = []
+    for position, node in enumerate(nodes):
+        entry = node.entry
+        if entry.projected or entry.several or entry.traced:
+            return None
+        if node.placement.device is not device:
+            return None
+        node.uses = 0
+        node.position = position
+        add(entry)
+        for arg in node.args:
+            if type(arg) is not Array:
+                scalars.append(arg)
+                add(None)
+                continue
+            if arg.buffer is None:
+                if arg.tape is not tape:
+                    return None
+                arg.uses += 1
+            elif arg.epoch == seen:
+                arg.uses += 1
+            elif type(arg.buffer) is Deleted:
+                return None
+            else:
+                arg.epoch = seen
+                arg.uses = 1
+                arg.position = ~len(leaves)
+                leaves.append(arg)
+                add(arg.aval)
+            add(arg.position)
+    add((len(nodes) - 1,))
+    return tuple(parts), leaves, scalars
 
 
 def _compile(

@@ -29,6 +29,7 @@ from tetrad._src.util import errors
 CUT = 128  # operations on a tape before it looks for its period
 LONGEST = 4096  # a tape never grows beyond this
 HEAVY = 256 << 20  # bytes that pending work moves before a tape is looked at
+SHORT = 8  # operations of a tape that is run in short, at most
 FEW = 16  # operations that are never cut apart, however large: they may fuse
 
 
@@ -145,7 +146,7 @@ def force(x: Array) -> Any:
             _compute_alone(x)
             continue
         try:
-            if len(tape.nodes) != 1 or not _run_alone(tape, x):
+            if len(tape.nodes) > SHORT or not _run_short(tape, x):
                 flush(tape, x)
         except errors.CopyError:
             raise  # everything is still recorded
@@ -189,29 +190,25 @@ def _begin_counting(snapshot: list[Array]) -> None:
                 arg.uses = 0
 
 
-def _run_alone(tape: Tape, x: Array) -> bool:
-    """Runs a tape of one operation on ready arrays by its remembered program.
+def _run_short(tape: Tape, x: Array) -> bool:
+    """Runs a tape of one operation, or of a few that lead to `x` alone, in short.
 
-    Says no if what `flush` finds out matters: an operand that is pending, an update that
-    copies, memory that is full.
+    Says no if what `flush` finds out matters: other results that live, operands that are
+    pending elsewhere, an update that copies, memory that is full.
     """
     global _busy
-    if tape.nodes[0] is not x:
-        return False
-    entry = x.entry
-    if type(entry) is not Entry or entry.several:
-        return False
-    program = entry.alone
-    if program is None or program.backend is None:
-        program = entry.alone = execute.alone(entry, x)
-    if program.backend is not x.placement.device.backend:
-        return False
     with lock:
-        if _busy or len(tape.nodes) != 1 or x.buffer is not None:
+        count = len(tape.nodes)  # its thread may go on recording
+        if _busy or not count or tape.nodes[count - 1] is not x or x.buffer is not None:
             return False
+        collecting = gc.isenabled()
         try:
             _busy = True
-            if not execute.run_alone(program, x):
+            gc.disable()
+            if count > 1:
+                if not execute.run_few(tape, count, x):
+                    return False
+            elif not _run_alone(x):
                 return False
         except errors.OutOfMemoryError:
             return False  # `flush` makes room
@@ -220,15 +217,32 @@ def _run_alone(tape: Tape, x: Array) -> bool:
             raise
         finally:
             _busy = False
-        del tape.nodes[:1]  # its thread may have gone on recording
+            if collecting:
+                gc.enable()
+        done = tape.nodes[:count]
+        del tape.nodes[:count]
         tape.load = 0
         tape.cut = CUT
         tape.period = 0
-        if entry.traced:
-            Origins.note(x)
-        x.args = ()
-        x.entry = None
+        for node in done:
+            if node.entry.traced:
+                Origins.note(node)
+            node.args = ()
+            node.entry = None
     return True
+
+
+def _run_alone(x: Array) -> bool:
+    """Runs the only operation of a tape by the program that its entry remembers."""
+    entry = x.entry
+    if type(entry) is not Entry or entry.several:
+        return False
+    program = entry.alone
+    if program is None or program.backend is None:
+        program = entry.alone = execute.alone(entry, x)
+    if program.backend is not x.placement.device.backend:
+        return False
+    return execute.run_alone(program, x)
 
 
 def _lock_is_mine() -> bool:
