@@ -19,6 +19,7 @@ from tetrad._src.control.call import ClosedCall
 from tetrad._src.core.bind import STATE, Value, aval_of
 from tetrad._src.core.jaxpr import Eqn, Jaxpr, Literal, last_uses
 from tetrad._src.core.stage import stage
+from tetrad._src.ops import keys
 from tetrad._src.util.config import config
 from tetrad._src.util.frames import misfit_of, trim_traceback, trims_itself
 from tetrad._src.util.memo import Cache
@@ -48,7 +49,8 @@ class Plan:
 
     def __init__(self, jaxpr: Jaxpr, single: bool, long: int) -> None:
         self.single = single
-        self.whole = ClosedCall(_nowhere(jaxpr)) if len(jaxpr.eqns) >= long else None
+        together = len(jaxpr.eqns) >= long and not _moves_keys(jaxpr)
+        self.whole = ClosedCall(_nowhere(jaxpr)) if together else None
         self.chain = _chain(jaxpr)
         self.direct = _direct(jaxpr) if single else None
         number: dict[Any, int] = {var: i for i, var in enumerate(jaxpr.ins)}
@@ -98,6 +100,17 @@ class Plan:
         if self.single:
             return values[self.outs[0]]
         return [values[i] for i in self.outs]
+
+
+def _moves_keys(jaxpr: Jaxpr) -> bool:
+    """Whether keys can be followed through single operations, which one call would hide."""
+    return any(
+        [
+            keys.moves_keys(eqn.op, [a.aval for a in eqn.ins], eqn.outs[0].aval)
+            for eqn in jaxpr.eqns
+            if eqn.ins and len(eqn.outs) == 1
+        ]
+    )
 
 
 def _nowhere(jaxpr: Jaxpr) -> Jaxpr:
