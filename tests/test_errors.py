@@ -256,3 +256,10 @@ def test_reductions_and_grids_are_called_by_their_names():
         nothing + jnp.zeros(())
     with pytest.raises(TypeError, match="float0s .* derivatives of integers"):
         jax.lax.add(nothing, jnp.zeros(()))
+
+
+def test_forward_jacobians_by_complex_numbers():
+    with pytest.raises(TypeError, match="jacfwd requires real-valued inputs"):
+        jax.jacfwd(jnp.sin)(1 + 2j)
+    assert jax.jacfwd(jnp.sin, holomorphic=True)(1 + 2j).dtype == "complex64"
+    assert jax.jacfwd(lambda x: x * 1j)(1.0) == 1j

@@ -160,6 +160,14 @@ def jacfwd(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call = _Call(options, numbers, args, kwargs)
         avals = [v.aval for v in call.values]
+        for aval in avals:
+            if aval.kind == "c" and not holomorphic:
+                raise TypeError(
+                    "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of"
+                    f" np.floating), but got {aval.dtype.name}: a complex one has a"
+                    " derivative in every direction. Pass holomorphic=True if the function"
+                    " is holomorphic."
+                )
         directions, total = _basis(avals)
         axis = Axis(total)
         results: list[Any] = []
