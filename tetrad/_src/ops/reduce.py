@@ -174,7 +174,8 @@ class ReduceMax(ExtremeReduce):
     """The largest element along `axes`: out[i] = maxₖ operand[i, k].
 
     NaN if there is one; −∞ (or the dtype's smallest value) over no elements. Complex
-    numbers compare by real part, then imaginary part. Raises ValueError for axes that the array does not have or that are named twice.
+    numbers compare by real part, then imaginary part. Raises ValueError for axes that the
+    array does not have or that are named twice.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
@@ -204,7 +205,8 @@ class ReduceMin(ExtremeReduce):
     """The smallest element along `axes`: out[i] = minₖ operand[i, k].
 
     NaN if there is one; +∞ (or the dtype's largest value) over no elements. Complex
-    numbers compare by real part, then imaginary part. Raises ValueError for axes that the array does not have or that are named twice.
+    numbers compare by real part, then imaginary part. Raises ValueError for axes that the
+    array does not have or that are named twice.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
@@ -458,7 +460,8 @@ class Argmax(ArgReduce):
     """The index of the largest element along one axis: argmaxₖ operand[i, k].
 
     The first NaN wins, then the lowest index among equals. Complex numbers compare by
-    real part, then imaginary part. Raises ValueError if the axis is empty or does not exist, TypeError if `index_dtype` is no integer dtype.
+    real part, then imaginary part. Raises ValueError if the axis is empty or does not
+    exist, TypeError if `index_dtype` is no integer dtype.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
@@ -481,7 +484,8 @@ class Argmin(ArgReduce):
     """The index of the smallest element along one axis: argminₖ operand[i, k].
 
     The first NaN wins, then the lowest index among equals. Complex numbers compare by
-    real part, then imaginary part. Raises ValueError if the axis is empty or does not exist, TypeError if `index_dtype` is no integer dtype.
+    real part, then imaginary part. Raises ValueError if the axis is empty or does not
+    exist, TypeError if `index_dtype` is no integer dtype.
     Source: https://openxla.org/stablehlo/spec#reduce
 
     >>> from tetrad import lax
