@@ -35,12 +35,16 @@ OPEN_ORDER = (
     " XLA takes the index vectors in order, whatever axis of the updates they are"
 )
 
+OPEN_ZEROS = "StableHLO does not order zeros: XLA takes whichever it meets"
+
 
 @pytest.fixture(autouse=True)
 def current_machine(request: Any, monkeypatch: Any) -> Iterator[None]:
     name = request.node.name
     if name.startswith("test_scatter[") and name.endswith("sizes3-scatter]"):
         request.applymarker(pytest.mark.xfail(reason=OPEN_ORDER, strict=True))
+    if name.startswith("test_zeros_of_both_signs_are_ordered["):
+        request.applymarker(pytest.mark.xfail(reason=OPEN_ZEROS, strict=True))
     modules = (test_ops_contract, test_ops_index, test_ops_random, test_ops_reduce)
     for module in modules:
         if hasattr(module, "check"):

@@ -473,32 +473,39 @@ def _assemble(
 
 
 def _machine_code(keys: Sequence[Any]) -> tuple[list[int], list[Any], int]:
-    """The address of each function, the code to keep alive, how much is new."""
+    """The address of each function, the code to keep alive, how much is new.
+
+    The cache may drop what was found in it while the rest is compiled.
+    """
     fresh = 0
-    found: list[Any] = [_code.get(key) for key in keys]
-    if None in found:
+    found: dict[Any, Any] = {key: _code.get(key) for key in keys}
+    missing = [key for key, entry in found.items() if entry is None]
+    if missing:
         with _lock:
-            fresh = _compile_missing(keys)
-        found = [_code[key] for key in keys]
-    return [entry[0] for entry in found], [entry[1] for entry in found], fresh
+            made, fresh = _compile_missing(missing)
+        found |= made
+    entries = [found[key] for key in keys]
+    return [entry[0] for entry in entries], [entry[1] for entry in entries], fresh
 
 
-def _compile_missing(keys: Sequence[Any]) -> int:
-    """Compiles the kernels that do not exist yet; says how many there were."""
-    made = 0
-    wanted: dict[Loops, None] = {}
+def _compile_missing(keys: Sequence[Any]) -> tuple[dict[Any, Any], int]:
+    """The kernels, compiled unless another thread was faster; how many were not there."""
+    found: dict[Any, Any] = {}
+    wanted: list[Loops] = []
+    fresh = 0
     for key in keys:
-        if key in _code:
-            continue
-        if type(key) is Loops:
-            wanted[key] = None
-            continue
-        text, symbol, symbols = key
-        code = engine.assemble(text, symbols)
-        _code[key] = (code.symbols[symbol], code)
-        made += 1
+        entry = _code.get(key)
+        if entry is None:
+            fresh += 1
+            if type(key) is Loops:
+                wanted.append(key)
+                continue
+            text, symbol, symbols = key
+            code = engine.assemble(text, symbols)
+            entry = _code[key] = (code.symbols[symbol], code)
+        found[key] = entry
     if not wanted:
-        return made
+        return found, fresh
     groups = _groups([(loops, write(loops)) for loops in wanted])
     modules = []
     for group in groups:
@@ -508,8 +515,8 @@ def _compile_missing(keys: Sequence[Any]) -> int:
     codes = engine.assemble_all(modules)
     for group, (_, names), code in zip(groups, modules, codes):
         for name, (loops, _) in zip(names, group):
-            _code[loops] = (code.symbols[name], code)
-    return made + len(wanted)
+            found[loops] = _code[loops] = (code.symbols[name], code)
+    return found, fresh
 
 
 Written = tuple[Loops, Writer]
