@@ -23,10 +23,16 @@ FOLDER = Path(__file__).parent / "libraries"
 # What each program imports besides JAX, and how far results may differ.
 NEEDS = {
     "array_api": (["array_api_compat", "sklearn", "scipy"], 1e-7),
+    "blackjax": (["blackjax", "optax"], 1e-4),
     "chex": (["chex"], 1e-5),
+    "diffrax": (["diffrax", "optimistix", "lineax"], 1e-4),
     "einops": (["einops"], 1e-5),
+    "equinox": (["equinox", "optax"], 1e-4),
+    "haiku": (["haiku"], 1e-4),
+    "jaxopt": (["jaxopt"], 1e-4),
     "jaxtyping": (["jaxtyping", "beartype", "typeguard"], 1e-5),
     "jmp": (["jmp"], 1e-5),
+    "numpyro": (["numpyro"], 1e-4),
     "optax": (["optax"], 1e-4),
     "rax": (["rax"], 1e-4),
     "tree_math": (["tree_math"], 1e-5),
@@ -123,7 +129,7 @@ def test_array_libraries_that_have_never_heard_of_tetrad(tmp_path):
             continue
         for name, got in found.items():
             want = theirs[case][1][name]
-            if isinstance(got, str) and got != want:
+            if isinstance(got, str) and not isinstance(want, str):
                 refused.append(name)
             else:
                 assert_like(got, want, limit, f"{case}/{name}")
