@@ -2,7 +2,8 @@
 
     python -m comparisons [--only REGEX] [--sample 0.1] [--processes 2] [--verbose]
 
-The exit status is 1 if a disagreement is left that `known.py` does not explain.
+The exit status is 1 if a disagreement is left that `known.py` does not explain. A case
+that does not come back counts as one, and the rest goes on behind it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+PATIENCE = 120.0  # seconds for one case
 FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 
@@ -30,6 +33,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true", help="every disagreement")
     parser.add_argument("--part", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--begin", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--out", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.part:
@@ -47,20 +51,29 @@ def _all(options: Any) -> int:
     known: Counter[str] = Counter()
     left: list[list[str]] = []
     with tempfile.TemporaryDirectory() as folder:
-        running = []
-        for number in range(options.processes):
-            out = Path(folder) / f"{number}.json"
+        outs = [Path(folder) / f"{number}.json" for number in range(options.processes)]
+
+        def start(number: int, begin: int) -> subprocess.Popen[bytes]:
+            outs[number].unlink(missing_ok=True)
             command = [sys.executable, "-m", "comparisons", *sys.argv[1:]]
-            command += ["--part", f"{number}/{options.processes}", "--out", str(out)]
-            running.append((subprocess.Popen(command, env=environment), out))
-        for process, out in running:
-            if process.wait():
-                print("a part of the comparisons did not end well", file=sys.stderr)
-                return 2
-            found = json.loads(out.read_text())
-            counts.update(found["counts"])
-            known.update(found["known"])
-            left += found["left"]
+            command += ["--part", f"{number}/{options.processes}"]
+            command += ["--begin", str(begin), "--out", str(outs[number])]
+            return subprocess.Popen(command, env=environment)
+
+        running = [start(number, 0) for number in range(options.processes)]
+        for number, process in enumerate(running):
+            while True:
+                process.wait()
+                if not outs[number].exists():
+                    print("a part of the comparisons did not end well", file=sys.stderr)
+                    return 2
+                found = json.loads(outs[number].read_text())
+                counts.update(found["counts"])
+                known.update(found["known"])
+                left += found["left"]
+                if found["next"] is None:
+                    break
+                process = start(number, found["next"])
     _report(counts, known, left, options.verbose)
     print(f"{time.monotonic() - started:.0f} s")
     return 1 if left else 0
@@ -99,13 +112,28 @@ def _part(options: Any) -> int:
     counts: Counter[str] = Counter()
     meant: Counter[str] = Counter()
     left: list[list[str]] = []
+
+    def write(next: int | None) -> None:
+        found = {"counts": counts, "known": meant, "left": left, "next": next}
+        Path(options.out).write_text(json.dumps(found))
+
+    def give_up(case: Any, position: int) -> None:
+        """Ends this process, in which nothing else can be done any more."""
+        kind = f"no answer in {PATIENCE:.0f} s"
+        left.append([case.function, case.what, kind, ""])
+        write(position + 1)
+        os._exit(3)
+
     wanted = (c for c in cases.every() if re.search(options.only, c.function))
     chosen = (c for c in wanted if chooser.random() < options.sample)
     for position, case in enumerate(chosen):
-        if position % parts != number:
+        if position % parts != number or position < options.begin:
             continue
+        guard = threading.Timer(PATIENCE, give_up, (case, position))
+        guard.start()
         mine, other = compare.outcome(case, ours), compare.outcome(case, theirs)
         found = compare.verdict(case, mine, other)
+        guard.cancel()
         if found is None:
             counts["both refuse" if mine.error is not None else "same"] += 1
             continue
@@ -117,8 +145,7 @@ def _part(options: Any) -> int:
             left.append([case.function, case.what, found.kind, found.detail])
         if position % 500 == 0:
             theirs.clear_caches()
-    result = {"counts": counts, "known": meant, "left": left}
-    Path(options.out).write_text(json.dumps(result))
+    write(None)
     return 0
 
 
