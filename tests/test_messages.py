@@ -33,6 +33,8 @@ import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad import errors, lax, random
 from tetrad._src.ops.families import Unary
+from tetrad._src.passes.plan import allocate
+from tetrad._src.util import misfit
 
 pytestmark = pytest.mark.usefixtures("few_objects")
 
@@ -417,3 +419,10 @@ def test_an_error_inside_of_a_private_module_has_the_public_name():
         ValueError, match=r"^jnp\.linalg\.svd: subset_by_index cannot be"
     ):
         jnp.linalg.svd(jnp.eye(3), full_matrices=False, subset_by_index="abc")
+
+
+def test_faults_of_compilation_are_not_blamed_on_arguments() -> None:
+    with pytest.raises(AttributeError) as caught:
+        allocate("no plan", {})  # type: ignore[arg-type]
+    error = caught.value.with_traceback(caught.tb.tb_next)
+    assert misfit.instead_of(error, jnp.sin, (1.0,), {}) is None

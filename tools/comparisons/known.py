@@ -66,6 +66,9 @@ STANDARDIZE = "standardize takes complex numbers"
 SHARP_SOFTMAX = "attention of float64 is computed in float64; JAX rounds to float32"
 BOOL_POWER = "a bool to a negative power is rounded to zero, too"
 EXACT_ORDER = "comparisons with Python integers that do not fit are exact, as in NumPy"
+AREAS = (
+    "areas of trapezoids with infinite sides are NumPy's, not differences of infinities"
+)
 CONVOLVE = "an infinity does not meet the padding of a convolution, as in NumPy"
 
 EXACT_GAMMA = (
@@ -116,6 +119,7 @@ KNOWN: tuple[Known, ...] = (
     Known(r"numpy\.(greater|less|equal|not_equal)(_equal)?", "values", "int -1",
           EXACT_ORDER),
     Known(r"numpy\.(convolve|correlate)", "values", "specials", CONVOLVE),
+    Known(r"numpy\.trapezoid", "values", "specials", AREAS),
     Known(ANY, "only JAX refuses",
           r"NotImplementedError: .*(ifferentiation rule|Gradient|JVP)|"
           r"Reverse-mode differentiation|gradient .* not supported", SLOPES),

@@ -24,6 +24,12 @@ import numpy as np
 
 _RAISES: Final = frozenset([opcode.opmap["RAISE_VARARGS"], opcode.opmap["RERAISE"]])
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
+_MACHINE: Final = tuple(
+    [
+        os.path.join(_OURS, "_src", layer, "")
+        for layer in ("passes", "runtime", "cpu", "hlo")
+    ]
+)
 _HELPERS: Final = (
     os.path.dirname(np.__file__),
     os.path.dirname(os.__file__),
@@ -139,6 +145,8 @@ def _unforeseen(traceback: TracebackType | None) -> bool:
         traceback = traceback.tb_next
     if deepest is None:
         return False
+    if deepest.tb_frame.f_code.co_filename.startswith(_MACHINE):
+        return False  # which sees no arguments: the fault is ours
     code = deepest.tb_frame.f_code.co_code
     return code[deepest.tb_lasti] not in _RAISES
 
