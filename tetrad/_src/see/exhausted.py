@@ -160,8 +160,8 @@ _one_at_a_time = make_rlock()
 def _operation(asked: Asked) -> str:
     """`x * 2`, or the like, and what it makes."""
     words = frames.expression_at(*asked.where) if asked.where is not None else None
-    if words is not None and len(words) > source.LONGEST:
-        words = None
+    if words is not None:
+        words = cut(words, source.LONGEST)
     told = f"`{words}`" if words else "an array"
     if asked.role == "copy":
         return f"the host data that {told} copies" if words else "a copy of host data"
