@@ -64,6 +64,7 @@ BOOL_REMAINDER = "the remainder of a division of integers by zero is 0"
 STANDARD = "running sums and products follow the array API standard"
 STANDARDIZE = "standardize takes complex numbers"
 SHARP_SOFTMAX = "attention of float64 is computed in float64; JAX rounds to float32"
+COMPLEX_SCORES = "attention weighs by complex scores; JAX drops their imaginary parts"
 BOOL_POWER = "a bool to a negative power is rounded to zero, too"
 EXACT_ORDER = "comparisons with Python integers that do not fit are exact, as in NumPy"
 AREAS = (
@@ -110,11 +111,13 @@ KNOWN: tuple[Known, ...] = (
     Known(r"numpy\.trim_zeros", "ours refuses", r"\[\]", SCALAR_TRIM),
     Known(r"numpy\.a(rc)?tan2", "values", "int -1", UNSIGNED_ANGLE),
     Known(r"numpy\.logaddexp2?", "values", "float16", HALF_ULP),
+    Known(r"numpy\.(round|around)", "values", "decimals b?float16", HALF_ULP),
     Known(r"lax\.convert_element_type", "values", "bool complex", COMPLEX_BOOL),
     Known(r"numpy\.fmod", "values", "bool", BOOL_REMAINDER),
     Known(r"numpy\.cumulative_(sum|prod)", "dtype", "int", STANDARD),
     Known(r"nn\.standardize", "only JAX refuses", "complex", STANDARDIZE),
     Known(r"nn\.dot_product_attention", "values", "float64", SHARP_SOFTMAX),
+    Known(r"nn\.dot_product_attention", "values", "complex", COMPLEX_SCORES),
     Known(r"numpy\.pow(er)?", "only JAX refuses", "int -1", BOOL_POWER),
     Known(r"numpy\.(greater|less|equal|not_equal)(_equal)?", "values", "int -1",
           EXACT_ORDER),
