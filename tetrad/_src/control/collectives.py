@@ -409,6 +409,27 @@ def all_to_all(
     return tree.map(exchange, x)
 
 
+_RAGGED = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+
+
+def _check_ragged(
+    function: str, rows: Aval, into: Aval, numbers: Sequence[Any], name: Any
+) -> None:
+    if not rows.ndim or rows.shape[1:] != into.shape[1:] or rows.dtype != into.dtype:
+        raise TypeError(
+            f"lax.{function}: operand and output must be arrays of one dtype that differ"
+            f" in their first axis at most, got {rows.long_name()} and {into.long_name()}"
+        )
+    size = axis_size(name)
+    for argument, given in zip(_RAGGED, numbers):
+        aval = aval_of(given)
+        if aval.shape != (size,) or aval.kind not in "iu":
+            raise ValueError(
+                f"lax.{function}: {argument} must be {size} integers, one for each lane"
+                f" of {name!r}, got {aval.long_name()}"
+            )
+
+
 def ragged_all_to_all(
     operand: Any,
     output: Any,
@@ -448,24 +469,8 @@ def ragged_all_to_all(
     (name,) = _names(axis_name, function)
     size = axis_size(name)
     rows, into = aval_of(operand), aval_of(output)
-    if not rows.ndim or rows.shape[1:] != into.shape[1:] or rows.dtype != into.dtype:
-        raise TypeError(
-            f"lax.{function}: operand and output must be arrays of one dtype that differ"
-            f" in their first axis at most, got {rows.long_name()} and {into.long_name()}"
-        )
-    numbers = {
-        "input_offsets": input_offsets,
-        "send_sizes": send_sizes,
-        "output_offsets": output_offsets,
-        "recv_sizes": recv_sizes,
-    }
-    for argument, given in numbers.items():
-        aval = aval_of(given)
-        if aval.shape != (size,) or aval.kind not in "iu":
-            raise ValueError(
-                f"lax.{function}: {argument} must be {size} integers, one for each lane"
-                f" of {name!r}, got {aval.long_name()}"
-            )
+    numbers = input_offsets, send_sizes, output_offsets, recv_sizes
+    _check_ragged(function, rows, into, numbers, name)
     if not rows.shape[0]:
         return output
     last = rows.shape[0] - 1

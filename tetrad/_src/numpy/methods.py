@@ -517,7 +517,7 @@ def sum(
 ) -> Any:
     """See `jnp.sum`."""
     return reduce.summed(
-        x, axis, dtype, out, keepdims, initial, where, promote_integers, "x.sum"
+        x, axis, dtype, out, keepdims, initial, where, promote_integers, name="x.sum"
     )
 
 

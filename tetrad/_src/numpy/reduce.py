@@ -7,6 +7,7 @@ Each takes `axis` (None for all, an axis, or several), `keepdims`, and mostly `w
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from typing import Any
 
@@ -145,7 +146,10 @@ def sum(
     return summed(a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-def summed(
+def _folded(
+    fold: Any,
+    combine: Any,
+    neutral: int,
     a: Any,
     axis: Any = None,
     dtype: Any = None,
@@ -154,18 +158,23 @@ def summed(
     initial: Any = None,
     where: Any = None,
     promote_integers: bool = True,
-    name: str = "jnp.sum",
+    *,
+    name: str,
 ) -> Any:
+    """A sum or a product; `name` is the function that the user called."""
     no_out(name, out)
     x = value(a, name, "a")
     axes = axes_argument(axis, x.ndim, name)
     x, final = _accumulated(x, dtype, promote_integers, name)
-    x = masked(x, where, number(x, 0), name)
-    result = lax.reduce_sum(x, axes)
-    result = with_initial(result, initial, lax.add, name)
+    x = masked(x, where, number(x, neutral), name)
+    result = with_initial(fold(x, axes), initial, combine, name)
     return lax.convert_element_type(
         kept_axes(result, aval_of(x).shape, axes, keepdims), final
     )
+
+
+summed = functools.partial(_folded, lax.reduce_sum, lax.add, 0, name="jnp.sum")
+multiplied = functools.partial(_folded, lax.reduce_prod, lax.mul, 1, name="jnp.prod")
 
 
 def _accumulated(
@@ -202,28 +211,6 @@ def prod(
     Array(6., dtype=float32)
     """
     return multiplied(a, axis, dtype, out, keepdims, initial, where, promote_integers)
-
-
-def multiplied(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-    promote_integers: bool = True,
-    name: str = "jnp.prod",
-) -> Any:
-    no_out(name, out)
-    x = value(a, name, "a")
-    axes = axes_argument(axis, x.ndim, name)
-    x, final = _accumulated(x, dtype, promote_integers, name)
-    x = masked(x, where, number(x, 1), name)
-    result = with_initial(lax.reduce_prod(x, axes), initial, lax.mul, name)
-    return lax.convert_element_type(
-        kept_axes(result, aval_of(x).shape, axes, keepdims), final
-    )
 
 
 @planned()
