@@ -253,6 +253,7 @@ class Op(metaclass=Primitive):
     combine: ClassVar[Any] = None  # UPDATE: (block, old, new) -> value
     initial: ClassVar[Any] = None  # REDUCE, UPDATE: (block, type) -> state
     step: ClassVar[Any] = None  # REDUCE: (block, state, x, index) -> state
+    pair: ClassVar[Any] = None  # the same, of two elements, if no order matters
     merge: ClassVar[Any] = None  # REDUCE: (block, state, state) -> state
     finish: ClassVar[Any] = None  # REDUCE: (block, state) -> value(s)
     kernel: ClassVar[Any] = None  # OPAQUE: (*avals) -> (name, parameters)

@@ -114,6 +114,14 @@ class Folder:
         x = xs[0] if len(xs) == 1 else tuple(xs)
         return self._out(self.base.step(self.block, self._in(state), x, index))
 
+    @property
+    def pairs(self) -> bool:
+        """Whether two vectors at a time may be folded into the same accumulators."""
+        return not self.merging and not self.small and self.base.pair is not None
+
+    def pair(self, state: State, x: Value, y: Value) -> State:
+        return self._out(self.base.pair(self.block, self._in(state), x, y))
+
     def merge(self, state: State, other: State) -> State:
         merged = self.base.merge(self.block, self._in(state), self._in(other))
         return self._out(merged)
@@ -168,6 +176,20 @@ class _Folds:
         states = [sets[place][f] for f, place in enumerate(places)]
         for f, state in enumerate(self.step(states, values, index, mask)):
             sets[places[f]][f] = state
+
+    @property
+    def pairs(self) -> bool:
+        """Whether all folds take two vectors at a time."""
+        return all(folder.pairs for folder in self.folders)
+
+    def pair_set(
+        self, sets: list[list[State]], number: int, values: Sequence[dict[int, Any]]
+    ) -> None:
+        """Folds two vectors into the same accumulators."""
+        for f, folder in enumerate(self.folders):
+            (ref,) = folder.fold.refs
+            states = sets[number % folder.sets]
+            states[f] = folder.pair(states[f], values[0][ref], values[1][ref])
 
     def turned(self, sets: list[list[State]]) -> list[list[State]]:
         """Number 1 is number 0 now, and so on."""
@@ -367,11 +389,16 @@ def _walk_rows(
     main = w.begin(first, whole, step, folds.carried(sets))
     sets = folds.renamed(sets, main.carried)
     new = [list(states) for states in sets]
+    met: list[dict[int, Any]] = []
     for number in range(len(sets)):
         at = w.i("add", main.index, number * w.lanes)
-        values = body.vector(row, at, None, prefetch=True)
-        body.write(row, values, at, None)
-        folds.step_set(new, number, values, w.i("add", origin, at), None)
+        met.append(body.vector(row, at, None, prefetch=True))
+        body.write(row, met[-1], at, None)
+        if not folds.pairs:
+            folds.step_set(new, number, met.pop(), w.i("add", origin, at), None)
+        elif len(met) == 2:
+            folds.pair_set(new, number // 2, met)
+            met.clear()
     w.end(main, [ref for _, ref in folds.carried(new)])
     sets = _walk_tail(w, body, folds, row, sets, (whole, last), origin)
     if outer is not None:
@@ -390,7 +417,7 @@ def _walk_tail(
     part: tuple[str, str],
     origin: str,
 ) -> list[list[State]]:
-    """The last vectors of a row: each goes to accumulators of its own.
+    """The last vectors of a row: each goes to accumulators of its own, if order matters.
 
     The accumulators are turned with every vector, and on to where they began.
     """
@@ -402,6 +429,9 @@ def _walk_tail(
     values = body.vector(row, tail.index, mask)
     body.write(row, values, tail.index, mask)
     folds.step_set(new, 0, values, w.i("add", origin, tail.index), mask)
+    if folds.pairs:
+        w.end(tail, [ref for _, ref in folds.carried(new)])
+        return sets
     w.end(tail, [ref for _, ref in folds.carried(folds.turned(new))])
     some = w.less(whole, last)
     full = w.i("add", whole, len(sets) * w.lanes)

@@ -17,7 +17,8 @@ bits or fewer is rounded to its format after every operation.
 Memory: `load store gather scatter load_scalar_broadcast`; values from registers:
 `value broadcast constant lane_index`; `convert bitcast select type_of`; arithmetic `add
 sub mul div rem neg abs sign max min pow integer_pow sqrt rsqrt`; rounding `floor ceil
-round round_away trunc`; comparisons `eq ne lt le gt ge is_finite`; bits `and_ or_ xor
+round round_away trunc`; comparisons `eq ne lt le gt ge
+ordered is_finite`; bits `and_ or_ xor
 not_ shift_left shift_right_logical shift_right_arithmetic population_count clz mul_hi
 rotate_left nextafter`; complex `complex real imag conj`; `threefry2x32`; and the functions
 of `math.py` and `complex_math.py` by name. What the code generator also needs comes from
@@ -297,6 +298,10 @@ class Block(BitsBlock):
         if order == "eq":
             return self.compare("eq", x, y)
         return self.compare(("s" if x.type in SIGNED else "u") + order, x, y)
+
+    def ordered(self, x: Value, y: Value) -> Value:
+        """Neither of two floats is NaN."""
+        return self.compare("ord", x, y)
 
     def is_finite(self, x: Value) -> Value:
         """Neither infinite nor NaN; true for integers."""

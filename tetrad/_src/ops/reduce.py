@@ -122,15 +122,16 @@ class ChooserReduce(FoldReduce):
 class ExtremeReduce(ChooserReduce):
     """The largest or the smallest element; NaN if there is one.
 
-    The order of +0 and −0 costs more than the rest, and matters where the result is 0
-    alone. So the state of floats that vectors hold has the signs of all elements beside
-    the best one: those of zeros, if that is all there is at the end.
+    The order of +0 and −0, and that of NaN, cost more than the rest and matter rarely.
+    So the state of floats has three parts: the best element that is no NaN, the signs of
+    all elements (those of zeros, if that is all there is at the end), and whether there
+    was no NaN. What waits for the state before is one instruction for each.
     """
 
     every: ClassVar[int]  # the bits that `signs` starts with
 
-    def reaches(self, block: Any, x: Any, y: Any) -> Any:
-        """Whether x is as extreme as y or more; not if one of them is NaN."""
+    def beats(self, block: Any, x: Any, y: Any) -> Any:
+        """Whether x is more extreme than y; not if one of them is NaN."""
         raise NotImplementedError
 
     def signs(self, block: Any, x: Any, y: Any) -> Any:
@@ -140,34 +141,52 @@ class ExtremeReduce(ChooserReduce):
     def initial(self, block: Any, type: str) -> tuple[Any, ...]:
         best = block.constant(self.identity(type), type)
         bits = _BITS.get(type)
-        return (best,) if bits is None else (best, block.constant(self.every, bits))
+        if bits is None:
+            return (best,)
+        return best, block.constant(self.every, bits), block.constant(True, "i1")
 
     def step(self, block: Any, state: Any, x: Any, index: Any) -> tuple[Any, ...]:
         if len(state) == 1:
             return (self.combine(block, state[0], x),)
-        best, signs = state
-        take = block.and_(
-            block.not_(self.reaches(block, best, x)), block.eq(best, best)
-        )
-        bits = block.bitcast(x, _BITS[x.type])
-        return block.select(take, x, best), self.signs(block, signs, bits)
+        return self.merge(block, state, (x, _bits(block, x), block.eq(x, x)))
+
+    def pair(self, block: Any, state: Any, x: Any, y: Any) -> tuple[Any, ...]:
+        if len(state) == 1:
+            return (self.combine(block, state[0], self.combine(block, x, y)),)
+        best = self.better(block, x, y)  # y if one of them is NaN
+        signs = self.signs(block, _bits(block, x), _bits(block, y))
+        known = block.ordered(x, y)
+        return self.merge(block, state, (best, signs, known))
+
+    def better(self, block: Any, x: Any, y: Any) -> Any:
+        """The more extreme of two; y if one of them is NaN."""
+        return block.select(self.beats(block, x, y), x, y)
 
     def merge(self, block: Any, state: Any, other: Any) -> tuple[Any, ...]:
-        best = self.combine(block, state[0], other[0])
         if len(state) == 1:
-            return (best,)
-        return best, self.signs(block, state[1], other[1])
+            return (self.combine(block, state[0], other[0]),)
+        best = self.better(block, other[0], state[0])
+        signs = self.signs(block, state[1], other[1])
+        return best, signs, block.and_(state[2], other[2])
 
     def finish(self, block: Any, state: Any) -> Any:
         best = state[0]
         if len(state) == 1:
             return best
-        lowest = limits(_BITS[best.type])[0]
-        zero = block.bitcast(block.and_(state[1], lowest), best.type)
-        return block.select(block.eq(best, 0), zero, best)
+        wide = "f64" if best.type == "f64" else "f32"
+        bits = block.and_(state[1], limits(_BITS[wide])[0])
+        zero = block.convert(block.bitcast(bits, wide), best.type)
+        best = block.select(block.eq(best, 0), zero, best)
+        return block.select(state[2], best, math.nan)
 
 
-_BITS = {"f32": "i32", "f64": "i64"}
+_BITS = {"f32": "i32", "f64": "i64", "f16": "i32", "bf16": "i32"}
+
+
+def _bits(block: Any, x: Any) -> Any:
+    """The bits of a float as a signed integer; short floats are widened."""
+    wide = "f64" if x.type == "f64" else "f32"
+    return block.bitcast(block.convert(x, wide), _BITS[wide])
 
 
 class ReduceMax(ExtremeReduce):
@@ -192,8 +211,8 @@ class ReduceMax(ExtremeReduce):
 
     every = -1
 
-    def reaches(self, block: Any, x: Any, y: Any) -> Any:
-        return block.ge(x, y)
+    def beats(self, block: Any, x: Any, y: Any) -> Any:
+        return block.gt(x, y)
 
     def signs(self, block: Any, x: Any, y: Any) -> Any:
         return block.and_(x, y)  # negative if all are
@@ -223,8 +242,8 @@ class ReduceMin(ExtremeReduce):
 
     every = 0
 
-    def reaches(self, block: Any, x: Any, y: Any) -> Any:
-        return block.le(x, y)
+    def beats(self, block: Any, x: Any, y: Any) -> Any:
+        return block.lt(x, y)
 
     def signs(self, block: Any, x: Any, y: Any) -> Any:
         return block.or_(x, y)  # negative if one is
