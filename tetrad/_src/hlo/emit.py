@@ -146,7 +146,8 @@ class Emitter:
         if isinstance(op.hlo, str) and x.aval.kind != "c":
             short = x.aval.kind == "f" and x.aval.dtype.itemsize <= 2
             wide = block.convert(x, "f32") if short else x
-            start = op.initial(block, wide.type)
+            # The state may have more parts, of which the mnemonic knows nothing.
+            start = op.initial(block, wide.type)[:1]
             (result,) = self._fold(op, start, [wide], _combiner(op.hlo))
             return [block.convert(result, x.type)]
         start = op.initial(block, x.type)
