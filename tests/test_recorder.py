@@ -376,3 +376,81 @@ def test_an_operation_alone_and_a_call_run_again_when_there_is_room():
         finally:
             jax.set_memory_limit(None)
     assert float(y[5]) == 1 and float(double(y)[5]) == 2
+
+
+# What is awaited operation by operation goes the short way (`cpu/short.py`).
+
+
+def test_one_result_after_the_other_keeps_the_account():
+    x = jnp.arange(1000.0)
+    x.block_until_ready()
+    ledger = x.device.ledger
+    before, count = ledger.now, ledger.count
+    kept = []
+    for i in range(20):
+        y = (x + i).block_until_ready()
+        assert float(jnp.max(y)) == 999 + i
+        kept.append(y)
+    assert ledger.now - before == 20 * x.nbytes
+    assert ledger.count - count == 40
+    for i, y in enumerate(kept):
+        np.testing.assert_array_equal(np.asarray(y), np.arange(1000.0) + i)
+    del kept, y
+    assert ledger.now == before
+
+
+def test_the_short_way_waits_for_operands_on_the_stream():
+    big = jnp.ones(5_000_000)
+    for _ in range(5):
+        total = (big * 2.0 + 1.0).sum()  # goes to the stream
+        assert float((total + 1.0).block_until_ready()) == 15_000_001.0
+
+
+def test_the_short_way_obeys_the_limit():
+    x = jnp.ones(1000)
+    (x + 1.0).block_until_ready()
+    (x + 1.0).block_until_ready()
+    gc.collect()
+    limit = x.device.memory_stats()["bytes_in_use"] + 100
+    with jax.set_memory_limit(limit), pytest.raises(jax.errors.OutOfMemoryError):
+        (x + 1.0).block_until_ready()
+    np.testing.assert_array_equal((x + 1.0).block_until_ready(), np.full(1000, 2.0))
+
+
+def test_machine_code_given_back_is_found_again_by_the_short_way():
+    x = jnp.ones(1000)
+    for _ in range(3):
+        assert float(jnp.max(x + 1.0).block_until_ready()) == 2.0
+        x.device.backend.forget()
+
+
+def test_two_threads_await_single_operations():
+    x = jnp.arange(100.0)
+    wrong = []
+
+    def work(start):
+        for i in range(start, start + 300):
+            y = (x + float(i)).block_until_ready()
+            if float(y[7]) != 7 + i:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(1000 * k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("weak", [False, True])
+@pytest.mark.parametrize("bounds", [(-1, 1), (-0.5, 1), (0.1, float("nan")), (2, 1)])
+def test_clip_with_numbers_is_clip_with_arrays(dtype, weak, bounds):
+    values = [-2.0, -0.0, 0.3, 5.0, np.nan]
+    for value in values:
+        x = jnp.asarray(value) if weak else jnp.asarray(value, dtype)
+        want = float(jnp.clip(x, *[jnp.asarray(b, x.dtype) for b in bounds]))
+        for _ in range(3):
+            out = jnp.clip(x, *bounds)
+            assert (out.dtype, out.weak_type) == (x.dtype, x.weak_type)
+            assert float(out) == want or np.isnan(out) and np.isnan(want)

@@ -173,16 +173,24 @@ def active() -> bool:
     return STATE.trace is not _State.trace
 
 
-_SCALARS = {
-    True: {
-        t: Aval((), dtypes.python_scalar_dtype(t, True), t is not bool)
+_NUMPY_SCALARS = (
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
+    np.uint64, np.float16, np.float32, np.float64, np.complex64, np.complex128,
+)  # fmt: skip
+
+
+def _scalars(x64: bool) -> dict[type, Aval]:
+    """The avals of Python's and NumPy's numbers."""
+    avals: dict[type, Aval] = {
+        t: Aval((), dtypes.python_scalar_dtype(t, x64), t is not bool)
         for t in (bool, int, float, complex)
-    },
-    False: {
-        t: Aval((), dtypes.python_scalar_dtype(t, False), t is not bool)
-        for t in (bool, int, float, complex)
-    },
-}
+    }
+    for kind in _NUMPY_SCALARS:
+        avals[kind] = Aval((), dtypes.canonicalized(np.dtype(kind), x64))
+    return avals
+
+
+_SCALARS = {x64: _scalars(x64) for x64 in (False, True)}
 
 
 def aval_of(x: Any) -> Aval:

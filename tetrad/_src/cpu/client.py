@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,135 +19,29 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.cpu import compile as compiler
 from tetrad._src.cpu import engine, host, memory, native_cache, residence
+from tetrad._src.cpu.buffers import (
+    WHENEVER,
+    Buffer,
+    HostView,
+    bury,
+    dead,
+    host_dtype,
+    large_buffer,
+    settle,
+    small_buffer,
+)
 from tetrad._src.cpu.native_pool import INSTRUCTION_WORDS, JOB, JOB_WORDS, Status
 from tetrad._src.cpu.pool import INLINE, native
 from tetrad._src.cpu.runs import Run, Runs
+from tetrad._src.cpu.short import short_way
 from tetrad._src.cpu.timed import Times, origins_of, timed
 from tetrad._src.passes.origins import Origin
-from tetrad._src.runtime import events, waits
+from tetrad._src.runtime import events
 from tetrad._src.runtime import execute as execution
 from tetrad._src.runtime import host as calls
 from tetrad._src.runtime.device import Device
 from tetrad._src.runtime.ledger import Ledger, out_of_memory
-from tetrad._src.util import dtypes
 from tetrad._src.util.config import config
-
-WHENEVER = 1 << 62  # a ticket that every block satisfies: the stream keeps order
-
-
-class Block:
-    """What outlives a buffer: where its memory is, and which job uses it last."""
-
-    __slots__ = ("pointer", "size", "ticket", "ledger")
-
-    pointer: int
-    size: int  # size class
-    ticket: int  # the last job on the stream that touches it
-    ledger: Ledger
-
-
-class SmallBlock(weakref.ref["Buffer"]):
-    """A block that notices when nobody refers to its buffer any more.
-
-    Its callback is no Python function: in one, Ctrl-C would be swallowed, for Python
-    has nowhere to raise what happens while an object dies. So dead blocks only queue
-    up, and whoever allocates or asks what is in use gives them back.
-    """
-
-    __slots__ = Block.__slots__
-
-    pointer: int
-    size: int
-    ticket: int
-    ledger: Ledger
-
-
-_dead: deque[Any] = deque()
-_note_death = _dead.append
-
-
-def bury(size: int = 0, after: int = 0) -> tuple[int, int] | None:
-    """Gives back the blocks of buffers that nobody refers to any more.
-
-    Keeps one of a size class for the caller, who may use it if its last ticket is at
-    most `after`: what has just died is what is needed next, as a rule.
-    """
-    kept = None
-    while _dead:
-        try:
-            block = _dead.popleft()
-        except IndexError:  # another thread was faster
-            break
-        block.ledger.forget(block.pointer)
-        if kept is None and block.size == size and block.ticket <= after:
-            kept = block.pointer, block.ticket
-        else:
-            memory.give(block.pointer, block.size, block.ticket)
-    return kept
-
-
-def settle() -> None:
-    """Gives back all blocks of buffers that nobody refers to any more."""
-    bury()
-
-
-class Buffer:
-    """A block of memory that holds one array."""
-
-    __slots__ = ("pointer", "block", "made", "runs", "__weakref__")
-
-    pointer: int
-    block: Any  # a SmallBlock, or a Block
-    made: int  # the job that computes it, 0 if that was done at once
-    runs: Runs
-
-    def wait(self) -> None:
-        """Waits until the array is computed; others may still read it."""
-        if self.made > native().done:
-            if events.waits.listeners:
-                waits.told(native().wait, self.made)
-            else:
-                native().wait(self.made)
-        if self.runs.lost:
-            self.runs.check(self.made)
-
-    def ready(self) -> bool:
-        return self.made <= native().done
-
-    def address(self) -> int:
-        return self.pointer
-
-
-class LargeBuffer(Buffer):
-    """A buffer whose memory goes back to the system at once."""
-
-    __slots__ = ()
-
-    def __del__(self, give: Any = memory.give) -> None:
-        block = self.block
-        block.ledger.forget(block.pointer)
-        give(block.pointer, block.size, block.ticket)
-
-
-new_buffer = Buffer.__new__
-
-
-class HostView:
-    """Lets NumPy see a buffer, and keeps the buffer for as long as NumPy does."""
-
-    __slots__ = ("__array_interface__", "buffer")
-
-    def __init__(
-        self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> None:
-        self.buffer = buffer
-        typestr = dtype.str if dtype.isbuiltin == 1 else f"<V{dtype.itemsize}"
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": shape,
-            "typestr": typestr,
-            "data": (buffer.pointer, True),
-        }
 
 
 class Image:
@@ -314,7 +206,7 @@ class CpuBackend:
         role: str = "result",
     ) -> Buffer:
         """A new buffer; `after` is the ticket that reused memory may still await."""
-        found = bury(size, after) if _dead else None
+        found = bury(size, after) if dead else None
         ledger = device.ledger
         if ledger.held + nbytes > ledger.limit and not ledger.admits(nbytes):
             if found is not None:
@@ -327,21 +219,9 @@ class CpuBackend:
                 found = self._from_system(nbytes, size, ledger)
             except memory.AllocationFailed:
                 raise out_of_memory(device, nbytes, line, role) from None
-        block: Any
-        if size < memory.MAP_FROM:
-            buffer = new_buffer(Buffer)
-            block = SmallBlock(buffer, _note_death)
-        else:
-            buffer = new_buffer(LargeBuffer)
-            block = Block()
-        pointer, block.ticket = found
-        block.pointer = buffer.pointer = pointer
-        block.size = size
-        block.ledger = ledger
-        buffer.block = block
-        buffer.made = 0
-        buffer.runs = self._runs
-        ledger.note(pointer, nbytes, line, block, aval)
+        make = small_buffer if size < memory.MAP_FROM else large_buffer
+        buffer = make(found, size, ledger, self._runs)
+        ledger.note(found[0], nbytes, line, buffer.block, aval)
         return buffer
 
     def put(
@@ -384,13 +264,14 @@ class CpuBackend:
         if not (lines or program.sites):  # nothing that anybody could see
             return []
         image = program.image
+        runs = self._runs
         program.used = device.ledger.count
         if image is None:
             image = program.image = Image(program)
+            program.launch = short_way(program, image, self.allocate, runs)
         if timing is not None:
             image = _measuring(program, timing)
         runner = image.runner
-        runs = self._runs
         if runs.lost:
             for buffer in buffers:
                 runs.check(buffer.made)
@@ -564,11 +445,3 @@ def _touch(
         buffer.made = ticket
     if arena is not None:
         arena.block.ticket = ticket
-
-
-def host_dtype(aval: Aval) -> np.dtype[Any]:
-    """How NumPy holds the elements."""
-    if dtypes.is_key(aval.dtype):
-        return aval.dtype.held  # type: ignore[no-any-return]
-    dtype: np.dtype[Any] = aval.dtype
-    return dtype

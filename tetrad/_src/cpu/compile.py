@@ -168,6 +168,7 @@ class Program:
         "sites",
         "apart",
         "image",
+        "launch",
         "jaxpr",
         "used",
         "__weakref__",
@@ -191,6 +192,7 @@ class Program:
     apart: bool  # has kernels that Ctrl-C cannot reach but through the cancel flag
     new_kernels: int  # machine code that did not exist before
     image: Any  # how the client keeps the program in memory
+    launch: Any  # its short way to run it, see `short.py`
     jaxpr: Jaxpr
     used: int  # the clock of its last run
 
@@ -264,7 +266,7 @@ def compile(jaxpr: Jaxpr, by_value: tuple[bool, ...]) -> Program:
     program.donors = tuple(memory.donors)
     program.copies = tuple(memory.copies)
     program.arena = memory.arena
-    program.image = None
+    program.image = program.launch = None
     program.used = 0
     program.fields = _fields(plan, memory)
     _assemble(program, plan, memory, lowered)

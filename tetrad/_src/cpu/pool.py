@@ -63,7 +63,7 @@ class Native:
         self._code = code
         block = memory.view(self.address, native_pool.STATE_BYTES)
         self._words = block.cast("i")
-        self._tickets = block.cast("q")
+        self.tickets = block.cast("q")
         self._frozen = 0
         pointer = ctypes.c_void_p
         long = ctypes.c_int64
@@ -86,8 +86,8 @@ class Native:
         self._set("WANTED", threads.count() - 1)
         self._set_spins()
         threads.resize = self.set_num_threads
-        tickets = self._tickets
-        memory.set_clock(lambda: tickets[_TAIL])
+        tickets = self.tickets
+        memory.set_clock(lambda: tickets[DONE])
         engine.define_symbol("tetrad_parallel_for", self.parallel_for)
         engine.define_symbol("tetrad_pool", self.address)
 
@@ -140,12 +140,12 @@ class Native:
     @property
     def last(self) -> int:
         """The ticket of the job submitted last; 0 if there was none."""
-        return self._tickets[_HEAD]
+        return self.tickets[LAST]
 
     @property
     def done(self) -> int:
         """The ticket of the job finished last; jobs finish in order of tickets."""
-        return self._tickets[_TAIL]
+        return self.tickets[DONE]
 
     def submit(self, job: int) -> int:
         """Append a job to the stream; its memory must live until its ticket is done."""
@@ -169,10 +169,10 @@ class Native:
     def wait(self, ticket: int) -> None:
         """Return when the ticket is done. Ctrl-C raises at once; the job goes on, unless
         one of `interrupts` stops it."""
-        tickets = self._tickets
-        if tickets[_TAIL] >= ticket:
+        tickets = self.tickets
+        if tickets[DONE] >= ticket:
             return
-        if ticket > tickets[_HEAD]:
+        if ticket > tickets[LAST]:
             raise ValueError(
                 f"ticket {ticket} was never given out; the last is {self.last}"
             )
@@ -228,13 +228,13 @@ class Native:
         self._frozen = 0
         for name in _RESET:
             self._set(name, 0)
-        self._tickets[FIELDS["COUNT"] // 8] = 0
-        self._tickets[FIELDS["FINISHED"] // 8] = 0
+        self.tickets[FIELDS["COUNT"] // 8] = 0
+        self.tickets[FIELDS["FINISHED"] // 8] = 0
         self._initialise()
 
 
-_HEAD = FIELDS["HEAD"] // 8
-_TAIL = FIELDS["TAIL"] // 8
+LAST = FIELDS["HEAD"] // 8
+DONE = FIELDS["TAIL"] // 8
 _RESET = (
     "SLEEPERS",
     "CALLER_SLEEPS",

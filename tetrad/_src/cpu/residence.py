@@ -79,7 +79,7 @@ def _shrink(goal: int, keep: Any) -> None:
         full = full or (total > goal and program is not keep)
         if full:
             program.codes = None
-            program.image = None
+            program.image = program.launch = None
         else:
             kept |= codes
     compiler.drop_kernels(kept)

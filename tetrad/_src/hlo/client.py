@@ -128,6 +128,7 @@ class Program:
     donors: tuple[int | None, ...]
     copies: tuple[UpdateCopy, ...]
     work: int
+    launch = None  # nothing shorter than `execute`
     nbytes: int  # of all outputs
     jaxpr: Jaxpr
     loaded: Any

@@ -49,7 +49,8 @@ class Plan:
 
     def __init__(self, jaxpr: Jaxpr, single: bool, long: int) -> None:
         self.single = single
-        together = len(jaxpr.eqns) >= long and not _moves_keys(jaxpr)
+        together = len(jaxpr.eqns) >= long or any(e.op.multiple for e in jaxpr.eqns)
+        together = together and not _moves_keys(jaxpr)
         self.whole = ClosedCall(_nowhere(jaxpr)) if together else None
         self.chain = _chain(jaxpr)
         self.direct = _direct(jaxpr) if single else None
@@ -75,12 +76,12 @@ class Plan:
 
     def run(self, args: Sequence[Any]) -> Any:
         trace = STATE.trace
+        if self.direct is not None:
+            return trace.process(self.direct, tuple(args))
         process = trace.process
         if self.whole is not None and trace.eager:
             made = process(self.whole, args)
             return made[0] if self.single else made
-        if self.direct is not None:
-            return process(self.direct, tuple(args))
         if self.chain is not None:
             x = args[0]
             for op in self.chain:
@@ -177,6 +178,11 @@ class Planner:
             if type(plan) is Plan:
                 return plan.run(args)
         return function(*args)
+
+    def only(self, key: Any) -> Any:
+        """The operation that a plan consists of, if there is a plan, and just one."""
+        plan = self.plans[config.mode].get(key)
+        return plan.direct if type(plan) is Plan else None
 
 
 def make(function: Callable[..., Any], args: Sequence[Any], long: int = LONG) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of
-from tetrad._src.core.op import Op
+from tetrad._src.core.op import Op, infer
 from tetrad._src.core.stage import where
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import array_like, operand, operands
@@ -201,9 +201,20 @@ class Unary(Function):
         x = to(x, dtype, aval.weak_type and dtypes.kind(dtype) != "b", name)
         if self.op is not None and x is given and isinstance(x, Value):
             self.table[aval] = self.op
-        if isinstance(x, Value) and self.op is None:
-            return self.planner.run(x.aval, self._composed, (x,))
-        return self.compute(x)
+        if not isinstance(x, Value) or self.op is not None:
+            return self.compute(x)
+        if x is given:
+            self._shorten(x.aval)
+        return self.planner.run(x.aval, self._composed, (x,))
+
+    def _shorten(self, aval: Aval) -> None:
+        """Has calls go straight to the operation, if it is the only one of the plan.
+
+        Where its result has another dtype, that may depend on settings.
+        """
+        op = self.planner.only(aval)
+        if op is not None and infer(op, (aval,)).dtype in (aval.dtype, np.bool_):
+            self.table[aval] = op
 
     def _composed(self, x: Any) -> Any:
         return self.compute(x) if self.narrow else rounded_once(self.compute, x)
@@ -242,6 +253,8 @@ class Binary(Function, Folds):
         try:
             if more or options:
                 raise self.wrong_call(2 + len(more), options)
+            if type(x2) is float or type(x2) is int:
+                return self.with_number(x1, x2, self.name)
             try:
                 op = self.pairs.get((x1.aval, x2.aval))
             except AttributeError:

@@ -146,15 +146,20 @@ class Array(Value, metaclass=ArrayType):
 
     # -- when it is there --------------------------------------------------------
 
+    @frames.trims_itself
     def block_until_ready(self) -> Array:
         """Waits until the value is computed; returns the array itself."""
-        buffer = self.buffer
-        if type(buffer) is not Deleted:
+        try:
+            buffer = self.buffer
             if buffer is None:
                 buffer = Array._force(self)
+            elif type(buffer) is Deleted:
+                raise deleted(self)
             buffer.wait()
             return self
-        raise deleted(self)
+        except BaseException as error:
+            frames.trim_traceback(error)
+            raise
 
     def is_ready(self) -> bool:
         """Whether `block_until_ready` would return at once."""

@@ -8,7 +8,7 @@ buffer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +28,10 @@ class Executable(Protocol):
     donors: tuple[int | None, ...]  # input whose buffer an output may take over
     copies: tuple[Any, ...]  # updates that may copy: see `passes.plan.UpdateCopy`
     work: int  # estimated nanoseconds on the device
+
+    # A short way to `execute` what has one output and takes nothing over: gives its
+    # buffer for (buffers, scalars, device, line), or None if it cannot now.
+    launch: Callable[[Sequence[Any], Sequence[Any], Any, Any], Any] | None
 
     def text(self, stage: str) -> str:
         """A stage of the compilation as text."""

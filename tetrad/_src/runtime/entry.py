@@ -51,12 +51,14 @@ class Entry:
     says that the results are projections of a node that no user holds. `updates` says
     that the result is the first operand with some elements changed. `alone` is the
     program of this one operation on distinct arrays, once it was needed. `traced`: see
-    `Origins`. `targets` are the devices that a call says it runs on, with their lines.
+    `Origins`. `plain` says that it has one result, and is not traced. `targets` are the
+    devices that a call says it runs on, with their lines.
     """
 
     __slots__ = (
         "op", "aval", "avals", "in_avals", "by_value", "weight", "load", "heavy",
-        "several", "projections", "updates", "alone", "calls_host", "traced", "targets",
+        "several", "projections", "updates", "alone", "calls_host", "traced", "plain",
+        "targets",
     )  # fmt: skip
     projected = False
 
@@ -77,6 +79,7 @@ class Entry:
         self.calls_host = False
         self.targets: dict[Any, Any] = {}
         self.traced = not op.multiple and Origins.wanted(op, in_avals, self.aval)
+        self.plain = not (self.several or self.traced)
         if op.kind is Kind.CALL:
             _require(op, in_avals)
             self.weight = sum([len(j.eqns) for j in (*op.jaxprs(), *op.stands_for)])
@@ -172,6 +175,8 @@ class Projection:
 
     __slots__ = ("index", "aval", "weight", "load")
     projected = True
+    alone = None
+    plain = False
     traced = False
     calls_host = False
 

@@ -328,12 +328,7 @@ def run_alone(program: Alone, x: Array, outs: Sequence[Array] | None = None) -> 
         if buffer is None or type(buffer) is Deleted:
             return False
         buffers.append(buffer)
-    if runs.listeners:
-        run = functools.partial(_observed, (x.where,))
-    else:
-        run = program.backend.execute
-    taking = takeovers is program.taking
-    _run_for(x, outs, run, program.executable, buffers, scalars, takeovers, taking)
+    _run_for(x, outs, program.executable, buffers, scalars, takeovers)
     if copied:
         copies.count(copied, x.placement.device)
     return True
@@ -342,20 +337,27 @@ def run_alone(program: Alone, x: Array, outs: Sequence[Array] | None = None) -> 
 def _run_for(
     x: Array,
     outs: Sequence[Array] | None,
-    run: Callable[..., Sequence[Any]],
     executable: Any,
     buffers: list[Any],
     scalars: list[Any],
     takeovers: list[int | None],
-    taking: bool,
 ) -> None:
     """Runs a program for `x`, or for the results `outs` of the call `x`.
 
-    After Ctrl-C `x` has a buffer if it must not run again: if it was `taking` one over.
+    After Ctrl-C `x` has a buffer if it must not run again: if it was taking one over.
     """
     global launched
-    lines = (x.where,) if outs is None else (x.where,) * len(outs)
+    where = x.where
     device = x.placement.device
+    launch = executable.launch
+    if launch is not None and takeovers[0] is None and not runs.listeners:
+        x.buffer = launch(buffers, scalars, device, where)
+        if x.buffer is not None:
+            return
+    run = device.backend.execute
+    if runs.listeners:
+        run = functools.partial(_observed, (where,))
+    lines = (where,) if outs is None else (where,) * len(outs)
     launched = False
     try:
         results = run(executable, buffers, scalars, takeovers, device, lines)
@@ -364,7 +366,7 @@ def _run_for(
         else:
             _hand_out(outs, results)
     except KeyboardInterrupt as stop:
-        if launched and taking:
+        if launched and any([donor is not None for donor in takeovers]):
             found = getattr(stop, "results", None)
             x.buffer = found[0] if found else Deleted(LOST)
         raise
@@ -382,13 +384,13 @@ def run_few(tape: Any, count: int, x: Array) -> bool:
     nodes = tape.nodes[:count]
     held = counts.count(nodes)  # first: no local may hold a node yet
     device = x.placement.device
-    found = _survey(nodes, tape, device)
+    found = _survey(nodes, tape, x.placement)
     if found is None or runs.listeners:
         return False
-    del nodes[-1]
-    if any([n > counts.NODE + y.uses or not y.uses for n, y in zip(held, nodes)]):
-        return False
-    del nodes
+    nodes.pop()
+    for holders, node in zip(held, nodes):
+        if not node.uses or holders > counts.NODE + node.uses:
+            return False
     key, leaves, scalars = found
     executable = _programs.get((device.backend, key))
     if executable is None:
@@ -401,48 +403,49 @@ def run_few(tape: Any, count: int, x: Array) -> bool:
     if copied and (config.tetrad_no_copies or events.copies.listeners):
         return False
     buffers = [y.buffer for y in leaves]
-    run = device.backend.execute
-    taking = takeovers[0] is not None
-    _run_for(x, None, run, executable, buffers, scalars, takeovers, taking)
+    _run_for(x, None, executable, buffers, scalars, takeovers)
     if copied:
         copies.count(copied, device)
     return True
 
 
 def _survey(
-    nodes: list[Array], tape: Any, device: Any
+    nodes: list[Array], tape: Any, place: Any
 ) -> tuple[Any, list[Array], list[Any]] | None:
     """What `_key` gives, if all nodes are needed for the last one; notes `uses`.
 
-    None where a node is a call's result, known to the language, or on another device,
-    and where an operand is pending elsewhere, or deleted.
+    None where a node is a call's result, known to the language, or on another device
+    than `place`, and where an operand is pending elsewhere, or deleted.
     """
     seen = next_epoch()
     parts: list[Any] = []
     add = parts.append
     leaves: list[Array] = []
     scalars: list[Any] = []
-    for position, node in enumerate(nodes):
+    position = 0
+    for node in nodes:
         entry = node.entry
-        if entry.projected or entry.several or entry.traced:
+        if not entry.plain:
             return None
-        if node.placement.device is not device:
+        if node.placement is not place and node.placement.device is not place.device:
             return None
         node.uses = 0
         node.position = position
+        position += 1
         add(entry)
         for arg in node.args:
             if type(arg) is not Array:
                 scalars.append(arg)
                 add(None)
                 continue
-            if arg.buffer is None:
+            buffer = arg.buffer
+            if buffer is None:
                 if arg.tape is not tape:
                     return None
                 arg.uses += 1
             elif arg.epoch == seen:
                 arg.uses += 1
-            elif type(arg.buffer) is Deleted:
+            elif type(buffer) is Deleted:
                 return None
             else:
                 arg.epoch = seen
@@ -451,7 +454,7 @@ def _survey(
                 leaves.append(arg)
                 add(arg.aval)
             add(arg.position)
-    add((len(nodes) - 1,))
+    add((position - 1,))
     return tuple(parts), leaves, scalars
 
 

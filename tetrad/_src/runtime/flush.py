@@ -12,11 +12,11 @@ while counts are taken.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import threading
 import weakref
 from collections.abc import Callable
+from gc import disable, enable, isenabled
 from typing import Any
 
 from tetrad._src.runtime import counts, execute, room
@@ -197,18 +197,23 @@ def _run_short(tape: Tape, x: Array) -> bool:
     pending elsewhere, an update that copies, memory that is full.
     """
     global _busy
-    with lock:
-        count = len(tape.nodes)  # its thread may go on recording
-        if _busy or not count or tape.nodes[count - 1] is not x or x.buffer is not None:
+    nodes = tape.nodes
+    try:  # half as long as `with`; Ctrl-C may strike as soon as the lock is held
+        lock.acquire()
+        count = len(nodes)  # its thread may go on recording
+        if _busy or not count or nodes[count - 1] is not x or x.buffer is not None:
             return False
-        collecting = gc.isenabled()
+        collecting = isenabled()
         try:
             _busy = True
-            gc.disable()
-            if count > 1:
-                if not execute.run_few(tape, count, x):
+            disable()
+            if count == 1:
+                program = x.entry.alone
+                if program is None or program.backend is not x.placement.device.backend:
+                    program = _alone(x)
+                if program is None or not execute.run_alone(program, x):
                     return False
-            elif not _run_alone(x):
+            elif not execute.run_few(tape, count, x):
                 return False
         except errors.OutOfMemoryError:
             return False  # `flush` makes room
@@ -218,9 +223,9 @@ def _run_short(tape: Tape, x: Array) -> bool:
         finally:
             _busy = False
             if collecting:
-                gc.enable()
-        done = tape.nodes[:count]
-        del tape.nodes[:count]
+                enable()
+        done = nodes[:count]
+        del nodes[:count]
         tape.load = 0
         tape.cut = CUT
         tape.period = 0
@@ -229,24 +234,24 @@ def _run_short(tape: Tape, x: Array) -> bool:
                 Origins.note(node)
             node.args = ()
             node.entry = None
+    finally:
+        if _lock_is_mine():  # not if Ctrl-C came while it was waited for
+            lock.release()
     return True
 
 
-def _run_alone(x: Array) -> bool:
-    """Runs the only operation of a tape by the program that its entry remembers."""
+def _alone(x: Array) -> execute.Alone | None:
+    """The program of the only operation of a tape, which its entry then remembers."""
     entry = x.entry
     if type(entry) is not Entry or entry.several:
-        return False
-    program = entry.alone
+        return None
+    program: execute.Alone | None = entry.alone
     if program is None or program.backend is None:
         program = entry.alone = execute.alone(entry, x)
-    if program.backend is not x.placement.device.backend:
-        return False
-    return execute.run_alone(program, x)
+    return program if program.backend is x.placement.device.backend else None
 
 
-def _lock_is_mine() -> bool:
-    return bool(lock._is_owned())  # type: ignore[attr-defined]
+_lock_is_mine: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]
 
 
 def _closed(work: Callable[..., None], *args: Any) -> None:
@@ -255,15 +260,15 @@ def _closed(work: Callable[..., None], *args: Any) -> None:
     Ctrl-C may strike at any call, but not between the first two statements of `finally`.
     """
     global _busy
-    collecting = gc.isenabled()
+    collecting = isenabled()
     try:
         _busy = True
-        gc.disable()
+        disable()
         work(*args)
     finally:
         _busy = False
         if collecting:
-            gc.enable()
+            enable()
 
 
 def flush(tape: Tape | None = None, wanted: Array | None = None) -> None:

@@ -217,16 +217,17 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Dtype:
     try:
         found = _canonical[x64].get(dtype)
     except TypeError:  # not hashable
-        return _canonicalized(dtype, x64)
+        return canonicalized(dtype, x64)
     if found is None:
-        found = _canonicalized(dtype, x64)
+        found = canonicalized(dtype, x64)
         _canonical[x64][dtype] = found
     if not allow_extended_dtype and type(found) is KeyDtype:
         raise TypeError(f"a NumPy dtype is needed here, got {found}")
     return found
 
 
-def _canonicalized(dtype: Any, x64: bool) -> Dtype:
+def canonicalized(dtype: Any, x64: bool) -> Dtype:
+    """The same where x64 is `x64`."""
     wide = as_dtype(dtype)
     return wide if x64 else _NARROWED.get(wide, wide)
 
