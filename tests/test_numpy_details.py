@@ -266,6 +266,19 @@ def test_products_of_two_dtypes_are_meant_even_where_promotion_is_strict():
 def test_lax_tells_dtypes():
     assert lax.dtype(1.5) == np.float32
     assert lax.dtype(np.float64(1.5)) == np.float32
+    assert lax.dtype(jnp.arange(3) > 1) == np.bool_
+    assert lax.dtype(jax.ShapeDtypeStruct((2,), "int8")) == np.int8
+    assert lax.dtype(np.zeros(2, jax.dtypes.float0)) == jax.dtypes.float0
+    for same in (float, "float64", np.float32, np.dtype("float32"), jnp.float32):
+        assert lax.dtype(same) == np.float32
+    for wrong in (object, "S3", "nonsense", None, [1.5]):
+        with pytest.raises(TypeError):
+            lax.dtype(wrong)
+        if wrong is not None:
+            with pytest.raises(TypeError):
+                jnp.result_type(wrong)
+    key = jax.random.key(0)
+    assert lax.dtype(key) == lax.dtype(key.dtype) == key.dtype
     assert jax.dtypes.itemsize_bits("float16") == 16
     with pytest.raises(jax.dtypes.TypePromotionError):
         jax.dtypes.result_type(jax.random.key(0).dtype, "float32")

@@ -298,6 +298,8 @@ def _factored(
         if _fits(aval_of(v).shape, x.shape[axis + mask.ndim :]):
             return _masked(x, mask, axis, combine(x, _spread(v, x.shape)))
     old = _elements(x, idx, options)
+    if aval_of(v).shape:
+        v = _fitted(v, old.shape, name)
     index = parse(idx, x.shape, NAME, lenient=options.get("mode") is not None)
     _, (_, unique), _ = _options(options, name)
     if unique or math.prod(_scatter_layout(index)[0]) <= 1:

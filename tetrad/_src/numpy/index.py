@@ -78,10 +78,15 @@ Entry = Static | Span | Dynamic | None
 
 @dataclasses.dataclass(slots=True)
 class Index:
-    """An index taken apart: entries in the order written, None for new axes."""
+    """An index taken apart: entries in the order written, None for new axes.
+
+    `gap` is the entry in front of which `...` stands for no axis, if it does: index
+    arrays on both sides of it are not side by side, as in NumPy.
+    """
 
     entries: list[Entry]
     name: str
+    gap: int | None = None
 
     def arrays(self) -> list[Dynamic]:
         return [e for e in self.entries if type(e) is Dynamic]
@@ -133,7 +138,8 @@ def parse(idx: Any, shape: Shape, name: str, lenient: bool = False) -> Index:
             continue
         entries.append(_entry(item, axis, shape, name, lenient))
         axis += 1
-    return Index(entries, name)
+    gap = place if places and not rest else None
+    return Index(entries, name, gap)
 
 
 def _host_array(item: Any) -> Any:
@@ -648,6 +654,8 @@ def layout(index: Index) -> tuple[Shape, list[str], int]:
         i for i, e in enumerate(index.entries) if isinstance(e, (Static, Dynamic))
     ]
     beside = places[-1] - places[0] == len(places) - 1
+    if index.gap is not None and places[0] < index.gap <= places[-1]:
+        beside = False
     order: list[str] = []
     at = 0
     if not beside:

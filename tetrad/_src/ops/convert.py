@@ -102,8 +102,17 @@ convert_element_type.__doc__ = ConvertElementType.__doc__
 def dtype(x: Any) -> Any:
     """The dtype of an array or number, as wide as 64-bit types allow now.
 
+    A dtype, its name or class stands for itself. TypeError for what has no dtype.
+
     >>> from tetrad import lax
-    >>> lax.dtype(1.5)
-    dtype('float32')
+    >>> lax.dtype(1.5), lax.dtype("int8")
+    (dtype('float32'), dtype('int8'))
     """
+    if isinstance(x, Value):
+        return x.aval.dtype
+    found = getattr(x, "dtype", x) if not isinstance(x, type) else x
+    if isinstance(found, (type, str, np.dtype, dtypes.KeyDtype)):
+        if found == dtypes.float0:
+            return found
+        return dtypes.result_type(found)
     return aval_of(check_operand(x, "dtype")).dtype

@@ -300,7 +300,7 @@ def _node(dtype: np.dtype[Any], weak: bool) -> str:
     """The place of a type in the lattice."""
     name = _NAMES.get(dtype)
     if name is None:
-        raise ValueError(
+        raise TypeError(
             f"arrays cannot have dtype {dtype}: it has no place in type promotion"
         )
     if not weak or name == "bool":
