@@ -49,7 +49,7 @@ class Image:
 
     __slots__ = (
         "header", "fix", "values", "args", "code", "address", "template",
-        "runner", "sizes", "loops", "extra", "codes", "times",
+        "runner", "sizes", "loops", "extra", "codes", "times", "fields",
     )  # fmt: skip
 
     def __init__(self, program: Any, times: Times | None = None) -> None:
@@ -65,7 +65,8 @@ class Image:
         self.args = np.array(program.args, np.int64).reshape(-1)
         if not self.args.size:
             self.args = np.zeros(1, np.int64)
-        size = max(program.fields.size, 8)
+        self.fields = program.fields
+        size = max(self.fields.size, 8)
         self.values = ctypes.create_string_buffer(size)
         header = np.zeros(JOB_WORDS, np.int64)
         header[JOB["POOL"]] = native().address
@@ -84,10 +85,11 @@ class Image:
         self.template = header.tobytes() + flag + self.args.tobytes() + bytes(size)
         self.loops = program.loops or bool(program.sites)
 
-    def instance(self) -> tuple[Any, int, int]:
-        """A copy for one run on the stream: the block, its address, values' offset.
+    def instance(self, words: Sequence[Any]) -> tuple[Any, int, int]:
+        """A copy for one run on the stream: the block, its address, its cancel flag's.
 
-        The word behind the header is its cancel flag, if it has loops.
+        `words` are the pointers and scalars of the run. The word behind the header is
+        its cancel flag, if it has loops; its address is 0 if not.
         """
         block = ctypes.create_string_buffer(self.template, len(self.template))
         address = ctypes.addressof(block)
@@ -96,9 +98,11 @@ class Image:
         values = args + self.args.nbytes
         struct.pack_into("q", block, 8 * JOB["VALUES"], address + values)
         struct.pack_into("q", block, 8 * JOB["ARGUMENTS"], address + args)
-        if self.loops:
-            struct.pack_into("q", block, 8 * JOB["CANCEL"], address + flag)
-        return block, address, values
+        self.fields.pack_into(block, values, *words)
+        if not self.loops:
+            return block, address, 0
+        struct.pack_into("q", block, 8 * JOB["CANCEL"], address + flag)
+        return block, address, address + flag
 
 
 _STATUS = JOB["STATUS"]
@@ -263,35 +267,74 @@ class CpuBackend:
     ) -> list[Buffer]:
         if not (lines or program.sites):  # nothing that anybody could see
             return []
-        image = program.image
-        runs = self._runs
-        program.used = device.ledger.count
-        if image is None:
-            image = program.image = Image(program)
-            program.launch = short_way(program, image, self.allocate, runs)
-        if timing is not None:
-            image = _measuring(program, timing)
-        runner = image.runner
-        if runs.lost:
+        image = self._image(program, device, timing)
+        if self._runs.lost:
             for buffer in buffers:
-                runs.check(buffer.made)
-        done = runner.done
+                self._runs.check(buffer.made)
         work = program.work if None in takeovers else program.work_in_place
-        inline = work <= runner.longest_inline
-        pointers = []
-        for buffer in buffers:
-            pointers.append(buffer.pointer)
-            if buffer.made > done:
-                inline = False
-        for donor in takeovers:
-            if donor is not None and buffers[donor].block.ticket > done:
-                inline = False
+        done = image.runner.done
         if program.sites:  # runs by itself, beside the stream
             done = self._settle(buffers, takeovers)
             inline = True
+        else:
+            inline = work <= image.runner.longest_inline
+            inline = inline and not _awaited(buffers, takeovers, done)
         after = done if inline else WHENEVER
+        sizes = image.sizes
+        outs = self._outs(program, sizes, buffers, takeovers, device, lines, after)
+        pointers = [buffer.pointer for buffer in (*buffers, *outs)]
+        arena = None
+        if program.arena:
+            arena = self._arena(program.arena, device, lines, after)
+            pointers.append(arena.pointer)
+        words = (*pointers, *scalars)
+        if program.sites:
+            block, address, flag = image.instance(words)
+            keep = (block, image, program, buffers, outs, arena)
+            made = host.HostRun(address, flag, device, program.apart, keep)
+            calls.prepare(made.run)
+            if timing is not None:
+                timing.here = False
+                timing.done = lambda: made.ended
+        elif inline and work > INLINE:
+            self._run_long(image, words, outs)
+        elif inline:
+            self._run_inline(image, words, outs)
+        else:
+            reads = [b.made for b in buffers if b.made > done]
+            block, address, flag = image.instance(words)
+            line = lines[0] if lines else None
+            run = Run(address, flag, reads, line, (block, image, program))
+            self._submit(run, done, buffers, outs, arena)
+            if timing is not None:
+                timing.here = False
+                timing.done = lambda: image.runner.done >= run.ticket
+        return outs
+
+    def _image(
+        self, program: Any, device: Device, timing: events.Timing | None
+    ) -> Image:
+        """The program in memory; one that takes times, if there is a `timing`."""
+        image: Image | None = program.image
+        program.used = device.ledger.count
+        if image is None:
+            image = program.image = Image(program)
+            program.launch = short_way(program, image, self.allocate, self._runs)
+        return image if timing is None else _measuring(program, timing)
+
+    def _outs(
+        self,
+        program: Any,
+        sizes: Sequence[tuple[Aval, int, int]],
+        buffers: Sequence[Buffer],
+        takeovers: Sequence[int | None],
+        device: Device,
+        lines: Sequence[Any],
+        after: int,
+    ) -> list[Buffer]:
+        """The buffers of the results, new or taken over."""
         outs = []
-        for (aval, nbytes, size), donor, line in zip(image.sizes, takeovers, lines):
+        for (aval, nbytes, size), donor, line in zip(sizes, takeovers, lines):
             if donor is None:
                 buffer = self.allocate(nbytes, size, device, line, after, aval)
             else:
@@ -299,39 +342,6 @@ class CpuBackend:
                 if program.in_avals[donor] is not aval:
                     device.ledger.retype(buffer.pointer, aval)
             outs.append(buffer)
-            pointers.append(buffer.pointer)
-        arena = None
-        if program.arena:
-            arena = self._arena(program.arena, device, lines, after)
-            pointers.append(arena.pointer)
-        if program.sites:
-            block, address, offset = image.instance()
-            program.fields.pack_into(block, offset, *pointers, *scalars)
-            keep = (block, image, program, buffers, outs, arena)
-            _prepare_calls(program, address, device, keep, timing)
-            return outs
-        if inline and work > INLINE:
-            return self._run_long(image, program, pointers, scalars, outs)
-        if inline:
-            program.fields.pack_into(image.values, 0, *pointers, *scalars)
-            image.header[_STATUS] = 0
-            execution.launched = True
-            try:
-                runner.run_inline(image.address)
-            except KeyboardInterrupt as stop:  # raised when the program had run
-                stop.results = outs  # type: ignore[attr-defined]
-                raise
-            return outs
-        reads = [b.made for b in buffers if b.made > done]
-        block, address, offset = image.instance()
-        program.fields.pack_into(block, offset, *pointers, *scalars)
-        flag = address + 8 * JOB_WORDS if image.loops else 0
-        line = lines[0] if lines else None
-        run = Run(address, flag, reads, line, (block, image, program))
-        self._submit(run, done, buffers, outs, arena)
-        if timing is not None:
-            timing.here = False
-            timing.done = lambda: runner.done >= run.ticket
         return outs
 
     def _arena(
@@ -342,17 +352,22 @@ class CpuBackend:
         role = "intermediates"
         return self.allocate(nbytes, size, device, line, after, None, role)
 
-    def _run_long(
-        self,
-        image: Image,
-        program: Any,
-        pointers: Sequence[int],
-        scalars: Sequence[Any],
-        outs: list[Buffer],
-    ) -> list[Buffer]:
+    def _run_inline(
+        self, image: Image, words: Sequence[Any], outs: list[Buffer]
+    ) -> None:
+        """Runs a program of microseconds on this thread."""
+        image.fields.pack_into(image.values, 0, *words)
+        image.header[_STATUS] = 0
+        execution.launched = True
+        try:
+            image.runner.run_inline(image.address)
+        except KeyboardInterrupt as stop:  # raised when the program had run
+            stop.results = outs  # type: ignore[attr-defined]
+            raise
+
+    def _run_long(self, image: Image, words: Sequence[Any], outs: list[Buffer]) -> None:
         """Runs a long program on this thread, where there is to be no other one."""
-        block, address, offset = image.instance()
-        program.fields.pack_into(block, offset, *pointers, *scalars)
+        _block, address, _ = image.instance(words)
         execution.launched = True
         try:
             native().run_long(address)
@@ -362,7 +377,6 @@ class CpuBackend:
             if _status(address) == Status.DONE:
                 stop.results = outs  # type: ignore[attr-defined]
             raise
-        return outs
 
     def _submit(
         self,
@@ -404,27 +418,22 @@ class CpuBackend:
         return runner.done
 
 
+def _awaited(
+    buffers: Sequence[Buffer], takeovers: Sequence[int | None], done: int
+) -> bool:
+    """Whether the stream, done with ticket `done`, still computes an operand, or still
+    reads one that is taken over."""
+    if any([buffer.made > done for buffer in buffers]):
+        return True
+    given = [buffers[donor] for donor in takeovers if donor is not None]
+    return any([buffer.block.ticket > done for buffer in given])
+
+
 def _measuring(program: Any, timing: events.Timing) -> Image:
     """The program with launches that note their times."""
     times = Times(program.image.code.size // INSTRUCTION_WORDS)
     timing.spans = times.spans
     return Image(program, times)
-
-
-def _prepare_calls(
-    program: Any,
-    address: int,
-    device: Device,
-    keep: tuple[Any, ...],
-    timing: events.Timing | None,
-) -> None:
-    """Has a program that calls Python run as soon as the recorder says."""
-    flag = address + 8 * JOB_WORDS
-    made = host.HostRun(address, flag, device, program.apart, keep)
-    calls.prepare(made.run)
-    if timing is not None:
-        timing.here = False
-        timing.done = lambda: made.ended
 
 
 def _status(job: int) -> int:
