@@ -253,7 +253,11 @@ class Op(metaclass=Primitive):
     combine: ClassVar[Any] = None  # UPDATE: (block, old, new) -> value
     initial: ClassVar[Any] = None  # REDUCE, UPDATE: (block, type) -> state
     step: ClassVar[Any] = None  # REDUCE: (block, state, x, index) -> state
-    pair: ClassVar[Any] = None  # the same, of two elements, if no order matters
+    any_order: ClassVar[Any] = None  # REDUCE: (type) -> may elements be folded so?
+    pair: ClassVar[Any] = None  # REDUCE in any order: (block, state, x, y) -> state
+    peak: ClassVar[Any] = (
+        None  # REDUCE to an index: (type) -> the fold to what is there
+    )
     merge: ClassVar[Any] = None  # REDUCE: (block, state, state) -> state
     finish: ClassVar[Any] = None  # REDUCE: (block, state) -> value(s)
     kernel: ClassVar[Any] = None  # OPAQUE: (*avals) -> (name, parameters)

@@ -24,15 +24,18 @@ from tetrad._src.core.jaxpr import Jaxpr
 from tetrad._src.core.text import jaxpr_text
 from tetrad._src.cpu import engine, host, kernels, schedule
 from tetrad._src.cpu.costs import COSTS
+from tetrad._src.cpu.find import write_find
 from tetrad._src.cpu.job import JobWriter, Launches
 from tetrad._src.cpu.kernels import In, KernelCall, Operand, Out, Tmp
 from tetrad._src.cpu.launch import SCRATCH, VALUE, Launch
 from tetrad._src.cpu.literals import element_type, scalar_format
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.loops import (
+    FIND_ROWS,
     FLAT,
     FOLD_COLUMNS,
     FOLD_ROWS,
+    FOLD_WHOLE,
     ROWS,
     SCATTER,
     TILES,
@@ -82,6 +85,8 @@ TEMPLATES = {
     TILES: write_tiles,
     TURNS: write_turns,
     FOLD_ROWS: write_rows,
+    FOLD_WHOLE: write_rows,
+    FIND_ROWS: write_find,
     FOLD_COLUMNS: write_columns,
 }
 

@@ -177,6 +177,28 @@ class Writer(Block):
         self.start_block(loop.after)
         return loop.carried
 
+    def first(self, start: str, end: str, step: int, test: Callable[[str], str]) -> str:
+        """The first index of `range(start, end, step)` that passes the test, an i1
+        register; none: what follows the last one."""
+        head, body, later = self.fresh_label(), self.fresh_label(), self.fresh_label()
+        after, before = self.fresh_label(), self.label
+        index, following = self.fresh(), self.fresh()
+        self.line(f"br label %{head}")
+        self.start_block(head)
+        self.line(
+            f"{index} = phi i64 [ {start}, %{before} ], [ {following}, %{later} ]"
+        )
+        more = self.less(index, end)
+        self.line(f"br i1 {more}, label %{body}, label %{after}")
+        self.start_block(body)
+        found = test(index)
+        self.line(f"br i1 {found}, label %{after}, label %{later}")
+        self.start_block(later)
+        self.line(f"{following} = add i64 {index}, {step}")
+        self.line(f"br label %{head}")
+        self.start_block(after)
+        return index
+
     @contextmanager
     def when(self, condition: str) -> Iterator[None]:
         """Code that runs only if an i1 register is true."""
@@ -202,7 +224,7 @@ class Writer(Block):
     # Masks and memory
 
     def mask(self, remaining: str) -> Value:
-        """The first `remaining` lanes."""
+        """The first `remaining` lanes; it must not be negative."""
         lanes = self.lanes
         if lanes == 1:
             return self.emit("i1", f"icmp sgt i64 {remaining}, 0")
@@ -242,6 +264,18 @@ class Writer(Block):
             for ref in x.parts
         ]
         return Value(self, refs[0], x.type, *refs[1:])
+
+    def first_lane(self, where: Value) -> str:
+        """The number of the first lane that is true, as i64; none: that of lanes."""
+        lanes = self.lanes
+        if lanes == 1:
+            return self.raw(f"select i1 {where.ref}, i64 0, i64 1")
+        self.declarations.add(f"declare i{lanes} @llvm.cttz.i{lanes}(i{lanes}, i1)")
+        bits = self.raw(f"bitcast <{lanes} x i1> {where.ref} to i{lanes}")
+        count = self.raw(
+            f"call i{lanes} @llvm.cttz.i{lanes}(i{lanes} {bits}, i1 false)"
+        )
+        return self.raw(f"zext i{lanes} {count} to i64")
 
     def half(self, x: Value, first: int) -> Value:
         """Half of the lanes, from lane `first` on; a single one is a scalar."""

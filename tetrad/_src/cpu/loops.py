@@ -1,7 +1,8 @@
 """Loops: a kernel with its shape taken away, ready to be written as machine code.
 
     Loops    ::= template lanes outer inner-classes Entry* Write* Fold* flags
-    template ::= flat | rows | fold_rows | fold_columns | tiles | scatter | turns
+    template ::= flat | rows | fold_rows | fold_whole | fold_columns | find_rows
+               | tiles | scatter | turns
     class    ::= c | b | s | t          stride along vectors: 1, 0, any; read in tiles
 
 A `Loops` is the key of the kernel cache: equal ones have equal text. Extents, strides,
@@ -24,8 +25,10 @@ from typing import Any, NamedTuple
 from tetrad._src.passes.ir import Inner
 from tetrad._src.passes.text import inner_lines
 
+FIND_ROWS = "find_rows"
 FLAT = "flat"
 FOLD_ROWS = "fold_rows"
+FOLD_WHOLE = "fold_whole"
 FOLD_COLUMNS = "fold_columns"
 ROWS = "rows"
 SCATTER = "scatter"

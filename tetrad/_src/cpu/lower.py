@@ -18,9 +18,11 @@ from tetrad._src.cpu.literals import element_type
 from tetrad._src.cpu.loops import (
     ACROSS,
     CONTIGUOUS,
+    FIND_ROWS,
     FLAT,
     FOLD_COLUMNS,
     FOLD_ROWS,
+    FOLD_WHOLE,
     ROWS,
     SCATTER,
     STRIDED,
@@ -35,7 +37,14 @@ from tetrad._src.cpu.loops import (
     PointWrite,
 )
 from tetrad._src.cpu.points import by_rows
-from tetrad._src.cpu.reduce import merge_states, state_types
+from tetrad._src.cpu.reduce import (
+    MOST_STATES,
+    MergeStates,
+    any_order,
+    merge_states,
+    state_types,
+)
+from tetrad._src.cpu.registers import SMALL_FLOATS
 from tetrad._src.cpu.scalar import SIZE
 from tetrad._src.passes import trees
 from tetrad._src.passes.ir import COORDINATE, POINT, Band, Kernel, Scalar, Term
@@ -667,18 +676,24 @@ def _lower_fold(
     launch.work = ns * low.size
     low.common_words(avals, reads, writes)
     split = form.blocks > 1 or (rows and not form.kept)
-    scratch, states = _fold_words(low, folds, form, taken)
+    template = FOLD_COLUMNS
+    if rows:
+        template, form = _row_template(kernel, folds, form, ns)
+    blocks = 1 if template == FOLD_WHOLE else form.blocks
+    scratch, states = _fold_words(low, folds, blocks * form.outputs, blocks, taken)
     launch.words.extend((*kept, *folded, length, form.rows))
     by_output = rows and form.outputs < 16
     lanes = schedule.lanes(kernel.wide)
     vectors = 1 if rows else schedule.column_vectors(length, lanes)
     width = vectors * lanes
     per_task = _fold_tasks(launch, form, length, split, by_output, width)
+    if template == FOLD_WHOLE:
+        launch.total = form.outputs
     launch.chunk = schedule.task_chunk(per_task, ns)
     accesses = [*reads, *[a for _, a in writes], *counts]
     low.strides([*kept_last, *folded_last], vector, accesses)
     launch.loops = Loops(
-        FOLD_ROWS if rows else FOLD_COLUMNS,
+        template,
         lanes,
         len(kept),
         len(folded),
@@ -695,12 +710,41 @@ def _lower_fold(
         vectors,
     )
     launches = [launch]
-    if form.blocks > 1:
+    if blocks > 1:
         merging = _merging(kernel, folds, form, by_output, states)
         after, more = _lower_fold(_Lowering(merging), (), taken + len(scratch))
         launches += after
         scratch += more
     return launches, scratch
+
+
+def _row_template(
+    kernel: Kernel, folds: tuple[Fold, ...], form: trees.Tree, ns: float
+) -> tuple[str, trees.Tree]:
+    """How rows are visited. What is short is not worth several tasks."""
+    template = FIND_ROWS if _finds(kernel, folds, form) else FOLD_ROWS
+    if form.blocks > 1 and ns * form.length * form.rows <= schedule.WHOLE_NS:
+        if all([any_order(fold) for fold in folds]):
+            segment = max(form.length, 1)
+            return template, form._replace(run=form.rows, segment=segment, blocks=1)
+        if form.outputs == 1 and form.blocks <= MOST_STATES:
+            return FOLD_WHOLE, form
+    return template, form
+
+
+def _finds(kernel: Kernel, folds: tuple[Fold, ...], form: trees.Tree) -> bool:
+    """Whether to find the index of an element after the element itself."""
+    op, types = folds[0].op, folds[0].types
+    return (
+        len(folds) == 1
+        and form.length >= schedule.FIND_LEAST
+        and not (kernel.writes or kernel.scatters)
+        and kernel.cost <= schedule.FIND_COST
+        and type(op) is not MergeStates
+        and op.peak is not None
+        and types[0] not in SMALL_FLOATS
+        and op.peak(types[0]) is not None
+    )
 
 
 def _fold_tasks(
@@ -738,9 +782,9 @@ def _folds(kernel: Kernel) -> tuple[Fold, ...]:
 
 
 def _fold_words(
-    low: _Lowering, folds: tuple[Fold, ...], form: trees.Tree, taken: int
+    low: _Lowering, folds: tuple[Fold, ...], count: int, blocks: int, taken: int
 ) -> tuple[list[int], list[list[int]]]:
-    """Pointers of results and of stored states; the scratch memory for these."""
+    """Pointers of results and of `count` stored states; scratch memory for these."""
     launch = low.launch
     scratch: list[int] = []
     states: list[list[int]] = []
@@ -749,10 +793,10 @@ def _fold_words(
             launch.pointer(*_place(value), 0)
         numbers = []
         for type in state_types(fold):
-            if form.blocks > 1:
+            if blocks > 1:
                 numbers.append(taken + len(scratch))
                 launch.pointer(SCRATCH, numbers[-1], 0)
-                scratch.append(form.blocks * form.outputs * SIZE[type])
+                scratch.append(count * SIZE[type])
             else:
                 launch.words.append(0)
         states.append(numbers)

@@ -2,8 +2,9 @@
 
 Both visit the kept axes around the vectors in tasks, cut further into blocks if `split`
 says so. A block that is not the only one of its result stores its state; a second fold,
-over states (`MergeStates`), gives the result. What else the kernel computes is written
-on the way.
+over states (`MergeStates`), gives the result. If the blocks are few (`fold_whole`), one
+task visits them in turn and merges them like that fold. What else the kernel computes is
+written on the way.
 
 Words after the common ones: per fold the pointers of its results, then those of its
 stored states; the extents of kept axes, then of folded axes; then the numbers of
@@ -18,14 +19,15 @@ from typing import Any
 from tetrad._src.cpu import schedule
 from tetrad._src.cpu.body import Body, Row
 from tetrad._src.cpu.llvm import Writer
-from tetrad._src.cpu.loops import Fold, Loops
+from tetrad._src.cpu.loops import FOLD_WHOLE, Fold, Loops
 from tetrad._src.cpu.registers import SMALL_FLOATS
-from tetrad._src.cpu.scalar import Value
+from tetrad._src.cpu.scalar import SIZE, Value
 from tetrad._src.util.memo import Cache
 
 SETS = 4  # vectors of accumulators along a row, if no other type widens the kernel
 WIDE = ("f64", "i64", "u64", "c128")
 FOLD = 64  # rows that a column adds before it adds to its total
+MOST_STATES = 32  # blocks of one task of `fold_whole`
 
 State = list[Value]
 
@@ -70,6 +72,13 @@ def state_types(fold: Fold) -> tuple[str, ...]:
     return found
 
 
+def any_order(fold: Fold) -> bool:
+    """Whether the order of elements has no influence on the result."""
+    merging = type(fold.op) is MergeStates
+    op, types = (fold.op.op, fold.op.types) if merging else (fold.op, fold.types)
+    return op.any_order is not None and all([op.any_order(type) for type in types])
+
+
 class Folder:
     """The rules of one fold, over states that are lists of values."""
 
@@ -88,6 +97,12 @@ class Folder:
         # i goes to number i modulo that, and they are merged in halves, so that what else
         # is in the kernel, and makes vectors shorter, does not change the result.
         wide = any(type in WIDE for type in types)
+        self.any_order = any_order(fold)
+        self.pairs = (
+            self.any_order
+            and self.base.pair is not None
+            and not (self.merging or self.small)
+        )
         self.sets = SETS * schedule.lanes(wide) // block.lanes
 
     def initial(self) -> State:
@@ -114,12 +129,8 @@ class Folder:
         x = xs[0] if len(xs) == 1 else tuple(xs)
         return self._out(self.base.step(self.block, self._in(state), x, index))
 
-    @property
-    def pairs(self) -> bool:
-        """Whether two vectors at a time may be folded into the same accumulators."""
-        return not self.merging and not self.small and self.base.pair is not None
-
     def pair(self, state: State, x: Value, y: Value) -> State:
+        """Folds two vectors into the same accumulators."""
         return self._out(self.base.pair(self.block, self._in(state), x, y))
 
     def merge(self, state: State, other: State) -> State:
@@ -137,20 +148,33 @@ class Folder:
         return [convert(v, self.small) if v.type == "f32" else v for v in finished]
 
 
-class _Folds:
+class Folds:
     """All folds of a kernel: pointers, and states as one flat list of registers."""
 
-    def __init__(self, w: Writer, loops: Loops) -> None:
+    def __init__(self, w: Writer, folds: Sequence[Fold]) -> None:
         self.w = w
-        self.loops = loops
-        self.folders = [Folder(w, fold) for fold in loops.folds]
+        self.folders = [Folder(w, fold) for fold in folds]
+        self.types = [[v.type for v in f.initial()] for f in self.folders]
+        self.pairs = all(folder.pairs for folder in self.folders)
+        self.any_order = all(folder.any_order for folder in self.folders)
         self.results: list[list[str]] = []
         self.states: list[list[str]] = []
-        self.types: list[list[str]] = []
-        for fold, folder in zip(loops.folds, self.folders):
-            self.types.append([v.type for v in folder.initial()])
-            self.results.append([w.word("ptr") for _ in fold.results])
-            self.states.append([w.word("ptr") for _ in self.types[-1]])
+
+    def read_words(self) -> None:
+        """The pointers of results and of stored states."""
+        w = self.w
+        for folder, types in zip(self.folders, self.types):
+            self.results.append([w.word("ptr") for _ in folder.fold.results])
+            self.states.append([w.word("ptr") for _ in types])
+
+    def keep_states(self) -> None:
+        """Has states stored on the stack."""
+        w = self.w
+        with w.one_lane():
+            self.states = [
+                [w.raw(f"alloca [{MOST_STATES * SIZE[t]} x i8], align 64") for t in ts]
+                for ts in self.types
+            ]
 
     def start(self) -> list[State]:
         return [folder.initial() for folder in self.folders]
@@ -176,11 +200,6 @@ class _Folds:
         states = [sets[place][f] for f, place in enumerate(places)]
         for f, state in enumerate(self.step(states, values, index, mask)):
             sets[places[f]][f] = state
-
-    @property
-    def pairs(self) -> bool:
-        """Whether all folds take two vectors at a time."""
-        return all(folder.pairs for folder in self.folders)
 
     def pair_set(
         self, sets: list[list[State]], number: int, values: Sequence[dict[int, Any]]
@@ -297,6 +316,23 @@ class _Folds:
         w.lanes = lanes
         return states
 
+    def merge_stored(self, count: str) -> list[State]:
+        """The first `count` stored states merged, in the order of `fold_row`."""
+        w = self.w
+        sets = self.start_sets()
+        for number in range(-(-MOST_STATES // w.lanes)):
+            first = number * w.lanes
+            mask = w.mask(w.larger_index(w.i("sub", count, first), "0"))
+            for f, folder in enumerate(self.folders):
+                states = sets[number % folder.sets]
+                pointers = zip(self.states[f], self.types[f])
+                stored = [
+                    w.load(w.point_to(p, str(first), t), t, mask) for p, t in pointers
+                ]
+                new = folder.merge(states[f], stored)
+                states[f] = [w.select(mask, a, b) for a, b in zip(new, states[f])]
+        return self.across(self.merge_sets(sets))
+
     def store_results(self, states: list[State], at: str, mask: Any = None) -> None:
         w = self.w
         for folder, state, pointers in zip(self.folders, states, self.results):
@@ -317,59 +353,107 @@ def _take(names: Any, value: Value) -> tuple[Any, ...]:
     return ref, value.type
 
 
+class RowTask:
+    """What a task along rows visits: one block of one result, or all of them."""
+
+    def __init__(self, w: Writer, body: Body, folds: Folds) -> None:
+        self.w, self.body, self.folds = w, body, folds
+        loops = body.loops
+        self.split = loops.split
+        kept = [w.word() for _ in range(loops.outer)]
+        self.folded = [w.word() for _ in range(loops.inner)]
+        self.length, self.count = w.word(), w.word()
+        if self.split:
+            self.run, self.segment = w.word(), w.word()
+            self.segments, self.blocks = w.word(), w.word()
+            self.by_output, self.by_block = w.word(), w.word()
+        body.read_strides(loops.outer + loops.inner)
+        self.loop = w.begin("%lo", "%hi", 1)
+        self.output = self.loop.index
+        self.rows, self.part = ("0", self.count), ("0", self.length)
+        if self.split and loops.template != FOLD_WHOLE:
+            self.output = w.i("udiv", self.loop.index, self.blocks)
+            first = w.i("mul", self.output, self.blocks)
+            self.choose_block(w.i("sub", self.loop.index, first))
+        index = body.split(self.output, kept)
+        self.row = body.place(body.root, index, range(loops.outer))
+
+    def choose_block(self, block: str) -> None:
+        """Visits a block of the result."""
+        w, self.block = self.w, block
+        runs = w.i("udiv", block, self.segments)
+        part = w.i("sub", block, w.i("mul", runs, self.segments))
+        low = w.i("mul", runs, self.run)
+        self.rows = (low, w.smaller_index(w.i("add", low, self.run), self.count))
+        first = w.i("mul", part, self.segment)
+        last = w.smaller_index(w.i("add", first, self.segment), self.length)
+        self.part = (first, last)
+
+    def fold(self) -> list[State]:
+        """The state of what is visited, one scalar for each part."""
+        states = fold_row(
+            self.w,
+            self.body,
+            self.folds,
+            self.row,
+            self.folded,
+            self.rows,
+            self.part,
+            self.length,
+        )
+        return self.folds.across(states)
+
+    def end(self, merged: list[State]) -> None:
+        """Stores the result, or the state if there are other blocks; ends the task."""
+        w, folds, output = self.w, self.folds, self.output
+        with w.one_lane():
+            if not self.split or self.body.loops.template == FOLD_WHOLE:
+                folds.store_results(merged, output)
+            else:
+                single = w.raw(f"icmp eq i64 {self.blocks}, 1")
+                place = w.i("mul", output, self.by_output)
+                place = w.i("add", place, w.i("mul", self.block, self.by_block))
+                w.choose(
+                    single,
+                    lambda: folds.store_results(merged, output),
+                    lambda: folds.store_states(merged, place),
+                )
+        w.end(self.loop)
+
+
 def write_rows(loops: Loops) -> Writer:
     """Vectors run along folded axes."""
     w = Writer(loops.lanes)
     body = Body(w, loops)
-    folds = _Folds(w, loops)
-    kept = [w.word() for _ in range(loops.outer)]
-    folded = [w.word() for _ in range(loops.inner)]
-    length, count = w.word(), w.word()
-    if loops.split:
-        run, segment, segments, blocks = w.word(), w.word(), w.word(), w.word()
-        by_output, by_block = w.word(), w.word()
-    body.read_strides(loops.outer + loops.inner)
-    task = w.begin("%lo", "%hi", 1)
-    output, first, last, low, high = task.index, "0", length, "0", count
-    if loops.split:
-        output = w.i("udiv", task.index, blocks)
-        block = w.i("sub", task.index, w.i("mul", output, blocks))
-        runs = w.i("udiv", block, segments)
-        part = w.i("sub", block, w.i("mul", runs, segments))
-        low = w.i("mul", runs, run)
-        high = w.smaller_index(w.i("add", low, run), count)
-        first = w.i("mul", part, segment)
-        last = w.smaller_index(w.i("add", first, segment), length)
-    row = body.place(body.root, body.split(output, kept), range(loops.outer))
-    states = _walk_rows(w, body, folds, row, folded, (low, high), (first, last), length)
-    merged = folds.across(states)
+    folds = Folds(w, loops.folds)
+    folds.read_words()
+    if loops.template != FOLD_WHOLE:
+        task = RowTask(w, body, folds)
+        task.end(task.fold())
+        return w
+    folds.keep_states()
+    task = RowTask(w, body, folds)
+    blocks = w.begin("0", task.blocks, 1)
+    task.choose_block(blocks.index)
+    merged = task.fold()
     with w.one_lane():
-        if not loops.split:
-            folds.store_results(merged, output)
-        else:
-            single = w.raw(f"icmp eq i64 {blocks}, 1")
-            place = w.i("mul", output, by_output)
-            place = w.i("add", place, w.i("mul", block, by_block))
-            w.choose(
-                single,
-                lambda: folds.store_results(merged, output),
-                lambda: folds.store_states(merged, place),
-            )
-    w.end(task)
+        folds.store_states(merged, blocks.index)
+    w.end(blocks)
+    task.end(folds.merge_stored(task.blocks))
     return w
 
 
-def _walk_rows(
+def fold_row(
     w: Writer,
     body: Body,
-    folds: _Folds,
+    folds: Folds,
     row: Row,
     folded: list[str],
     rows: tuple[str, str],
     part: tuple[str, str],
     length: str,
 ) -> list[State]:
-    """The states of one block, still one per lane."""
+    """The states of a part of some rows, still one per lane."""
     loops = body.loops
     first, last = part
     sets = folds.start_sets()
@@ -411,7 +495,7 @@ def _walk_rows(
 def _walk_tail(
     w: Writer,
     body: Body,
-    folds: _Folds,
+    folds: Folds,
     row: Row,
     sets: list[list[State]],
     part: tuple[str, str],
@@ -429,7 +513,7 @@ def _walk_tail(
     values = body.vector(row, tail.index, mask)
     body.write(row, values, tail.index, mask)
     folds.step_set(new, 0, values, w.i("add", origin, tail.index), mask)
-    if folds.pairs:
+    if folds.any_order:
         w.end(tail, [ref for _, ref in folds.carried(new)])
         return sets
     w.end(tail, [ref for _, ref in folds.carried(folds.turned(new))])
@@ -446,7 +530,8 @@ def write_columns(loops: Loops) -> Writer:
     """Vectors run along a kept axis; each lane folds in sequence."""
     w = Writer(loops.lanes)
     body = Body(w, loops)
-    folds = _Folds(w, loops)
+    folds = Folds(w, loops.folds)
+    folds.read_words()
     kept = [w.word() for _ in range(loops.outer)]
     folded = [w.word() for _ in range(loops.inner)]
     length, count, strips = w.word(), w.word(), w.word()
@@ -495,7 +580,7 @@ def write_columns(loops: Loops) -> Writer:
 def _walk_columns(
     w: Writer,
     body: Body,
-    folds: _Folds,
+    folds: Folds,
     row: Row,
     folded: list[str],
     rows: tuple[str, str],

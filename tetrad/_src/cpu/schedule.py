@@ -10,6 +10,9 @@ from tetrad._src.cpu import engine
 
 CHUNK = 32768  # elements of a light kernel in one chunk
 TASK_NS = 10_000.0  # a chunk should take about this long
+WHOLE_NS = 20_000.0  # what a fold may take in one task, to save others and their states
+FIND_LEAST = 256  # elements of a row in which it is quicker to look for one twice
+FIND_COST = 8.0  # of elements that are computed again to find one of them
 MOST_CHUNKS = 1024  # of loops whose turns nobody can count beforehand
 POINT_NS = 1.0  # an element read at computed coordinates
 SCATTER_NS = 1.0  # an element written at computed coordinates

@@ -5,7 +5,9 @@ axes. `reduce_sum` stands in shape.py, as the transpose of `broadcast_in_dim`.
 
 Each class states the fold for the CPU in four steps (`initial`, `step`, `merge`,
 `finish`), so that the machine may cut the axes into pieces and merge the states in any
-order. Read `FoldReduce` first, then the folds, the argument reductions, and last
+order. Some say more: that elements may be taken in any order (`any_order`), two at a time
+(`pair`), or that an index is that of an element which another fold finds (`peak`).
+Read `FoldReduce` first, then the folds, the argument reductions, and last
 `fold_of`, which recognises a fold in a function of two scalars.
 """
 
@@ -129,6 +131,9 @@ class ExtremeReduce(ChooserReduce):
     """
 
     every: ClassVar[int]  # the bits that `signs` starts with
+
+    def any_order(self, type: str) -> bool:
+        return type[0] != "c"
 
     def beats(self, block: Any, x: Any, y: Any) -> Any:
         """Whether x is more extreme than y; not if one of them is NaN."""
@@ -275,6 +280,9 @@ class ReduceProd(FoldReduce):
     def identity(self, type: str) -> Any:
         return 1
 
+    def any_order(self, type: str) -> bool:
+        return type[0] in "iu"
+
     def combine(self, block: Any, old: Any, new: Any) -> Any:
         return block.mul(old, new)
 
@@ -318,6 +326,9 @@ class BitwiseReduce(FoldReduce):
     """A fold of bits."""
 
     accepts = "uib"
+
+    def any_order(self, type: str) -> bool:
+        return True
 
 
 class ReduceAnd(BitwiseReduce):
@@ -394,7 +405,8 @@ class ArgReduce(Reduce):
 
     NaN is more extreme than everything, and the lowest index wins a tie, so states
     merge in any order. A state that has met nothing but the least extreme element has
-    no index yet: if that is all there is, the first of them wins.
+    no index yet: if that is all there is, the first of them wins. Where that is quicker,
+    a machine finds the element first (`peak`), and then where it is (`same`).
     """
 
     axes: Axes
@@ -442,6 +454,30 @@ class ArgReduce(Reduce):
     def initial(self, block: Any, type: str) -> tuple[Any, ...]:
         element = block.constant(self.identity(type), type)
         return element, block.constant(_LAST, "i64")
+
+    def any_order(self, type: str) -> bool:
+        return type[0] != "c"
+
+    def extreme(self) -> FoldReduce:
+        """The fold to the element itself."""
+        raise NotImplementedError
+
+    def peak(self, type: str) -> FoldReduce | None:
+        return self.extreme() if self.any_order(type) else None
+
+    def overtakes(self, block: Any, x: Any, best: Any) -> Any:
+        """Whether x, which comes later, is more extreme."""
+        take = self.beats(block, x, best)
+        if _is_float(x.type):
+            take = block.or_(take, block.and_(block.ne(x, x), block.eq(best, best)))
+        return take
+
+    def same(self, block: Any, x: Any, best: Any) -> Any:
+        """Whether x is as extreme as the most extreme element."""
+        same = block.eq(x, best)
+        if _is_float(x.type):
+            same = block.or_(same, block.and_(block.ne(x, x), block.ne(best, best)))
+        return same
 
     def step(self, block: Any, state: Any, x: Any, index: Any) -> tuple[Any, ...]:
         best, at = state  # of lower indices: a tie changes nothing
@@ -492,6 +528,9 @@ class Argmax(ArgReduce):
     def identity(self, type: str) -> Any:
         return limits(type)[0]
 
+    def extreme(self) -> FoldReduce:
+        return ReduceMax(self.axes)
+
     def beats(self, block: Any, x: Any, y: Any) -> Any:
         return _greater(block, x, y)
 
@@ -515,6 +554,9 @@ class Argmin(ArgReduce):
 
     def identity(self, type: str) -> Any:
         return limits(type)[1]
+
+    def extreme(self) -> FoldReduce:
+        return ReduceMin(self.axes)
 
     def beats(self, block: Any, x: Any, y: Any) -> Any:
         return _greater(block, y, x)

@@ -239,6 +239,9 @@ class ReduceSum(Reduce):
     def initial(self, block: Any, type: str) -> tuple[Any, ...]:
         return (block.constant(0, type),)
 
+    def any_order(self, type: str) -> bool:
+        return type[0] in "iu"
+
     def step(self, block: Any, state: Any, x: Any, index: Any) -> tuple[Any, ...]:
         return (block.add(state[0], x),)
 
