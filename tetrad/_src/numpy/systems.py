@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from tetrad._src.control.compiled import compiled
 from tetrad._src.control.custom import custom_jvp
 from tetrad._src.control.implicit import custom_linear_solve
 from tetrad._src.core.bind import Value
@@ -52,7 +53,7 @@ def solve(a: Any, b: Any) -> Value:
     batch = common_leading(name, (x, y), (x.shape[:-2], y.shape[:-2]))
     x = shape.broadcast_to(x, batch + x.shape[-2:])
     y = shape.broadcast_to(y, batch + y.shape[-2:])
-    result = solved(x, y)
+    result = linear_solution(x, y)
     return lax.squeeze(result, (result.ndim - 1,)) if vector else result
 
 
@@ -72,6 +73,15 @@ def solved(x: Any, y: Any) -> Any:
     return custom_linear_solve(multiply, y, forwards, backwards)
 
 
+linear_solution = compiled(solved)
+
+
+@compiled
+def inverse(x: Any) -> Any:
+    eye = create.eye(x.shape[-1], dtype=x.dtype)
+    return solved(x, shape.broadcast_to(eye, x.shape))
+
+
 def inv(a: Any) -> Value:
     """The inverse A⁻¹ of square matrices; to solve a system, `solve` is better.
 
@@ -80,9 +90,7 @@ def inv(a: Any) -> Value:
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
     """
-    x = matrices("jnp.linalg.inv", "a", a)
-    n = x.shape[-1]
-    return solve(x, shape.broadcast_to(create.eye(n, dtype=x.dtype), x.shape))
+    return inverse(matrices("jnp.linalg.inv", "a", a))
 
 
 # ----------------------------------------------------------------------- determinants
@@ -161,6 +169,11 @@ def det(a: Any) -> Value:
     if x.shape[-1] == 3:
         (p, q, r), (s, t, u), (v, w, y) = _entries(x)
         return p * (t * y - u * w) - q * (s * y - u * v) + r * (s * w - t * v)
+    return determinant(x)
+
+
+@compiled
+def determinant(x: Any) -> Any:
     return determinants.det(x)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.lib.compiled import compiled
+from tetrad._src.control.compiled import compiled
 from tetrad._src.lib.random.arguments import (
     Shape,
     float_dtype,

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.control.compiled import compiled
 from tetrad._src.control.loop import while_loop
 from tetrad._src.control.scan import scan
 from tetrad._src.core.bind import aval_of
-from tetrad._src.lib.compiled import compiled
 from tetrad._src.lib.random.arguments import (
     Shape,
     float_dtype,

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.control.compiled import compiled
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import Value, aval_of
-from tetrad._src.lib.compiled import compiled
 from tetrad._src.lib.random.arguments import pick, shape_of
 from tetrad._src.numpy import convert
 from tetrad._src.ops import ciphers, random

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.control.compiled import compiled
 from tetrad._src.core.bind import Tracer, aval_of
-from tetrad._src.lib.compiled import compiled
 from tetrad._src.lib.random.arguments import (
     Shape,
     no_sharding,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tetrad._src.control.compiled import compiled
 from tetrad._src.core.bind import aval_of
-from tetrad._src.lib.compiled import compiled
 from tetrad._src.lib.random import tails
 from tetrad._src.lib.random.arguments import (
     Shape,
