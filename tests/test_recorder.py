@@ -454,3 +454,46 @@ def test_clip_with_numbers_is_clip_with_arrays(dtype, weak, bounds):
             out = jnp.clip(x, *bounds)
             assert (out.dtype, out.weak_type) == (x.dtype, x.weak_type)
             assert float(out) == want or np.isnan(out) and np.isnan(want)
+
+
+@pytest.mark.parametrize("count", [2, 3, 12])
+def test_a_call_with_several_results_alone(count):
+    call = jax.jit(lambda x, y: [x * i + y for i in range(count)])
+    x, y = jnp.arange(50.0), jnp.ones(50)
+    for turn in range(4):
+        outs = call(x, y)
+        np.testing.assert_array_equal(outs[turn % count].block_until_ready(),
+                                      np.arange(50.0) * (turn % count) + 1)  # fmt: skip
+        for i, out in enumerate(outs):
+            np.testing.assert_array_equal(out, np.arange(50.0) * i + 1)
+        only = call(x, y)[1]
+        np.testing.assert_array_equal(only, np.arange(50.0) + 1)
+        np.testing.assert_array_equal(call(x, x)[1], np.arange(50.0) * 2)
+        x + y  # what nobody needs, before the call on the tape
+        first, *_ = call(x, y)
+        np.testing.assert_array_equal(first, np.ones(50))
+        pending = x + 1.0
+        np.testing.assert_array_equal(call(pending, y)[1], np.arange(50.0) + 2)
+        x, y = x + 0.0, y + 0.0
+
+
+def test_a_call_gives_its_operands_back_unchanged():
+    call = jax.jit(lambda x, y: (x, y, x + y))
+    x, y = jnp.arange(50.0), jnp.ones(50)
+    for _ in range(3):
+        a, b, c = call(x, y)
+        c.block_until_ready()
+        np.testing.assert_array_equal(a, np.arange(50.0))
+        np.testing.assert_array_equal(b, np.ones(50))
+        np.testing.assert_array_equal(c, np.arange(50.0) + 1)
+
+
+def test_results_that_nobody_needs_are_left_out_if_large():
+    large = jnp.full(50_000, 2.5)
+    for _ in range(4):
+        fraction = jnp.modf(large)[0].block_until_ready()
+    ledger = large.device.ledger
+    before = ledger.total
+    fraction = jnp.modf(large)[0].block_until_ready()
+    assert ledger.total - before == large.nbytes
+    assert float(fraction[7]) == 0.5

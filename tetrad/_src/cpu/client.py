@@ -423,10 +423,13 @@ def _awaited(
 ) -> bool:
     """Whether the stream, done with ticket `done`, still computes an operand, or still
     reads one that is taken over."""
-    if any([buffer.made > done for buffer in buffers]):
-        return True
-    given = [buffers[donor] for donor in takeovers if donor is not None]
-    return any([buffer.block.ticket > done for buffer in given])
+    for buffer in buffers:
+        if buffer.made > done:
+            return True
+    for donor in takeovers:
+        if donor is not None and buffers[donor].block.ticket > done:
+            return True
+    return False
 
 
 def _measuring(program: Any, timing: events.Timing) -> Image:

@@ -1,6 +1,6 @@
 """The short way to run a small program: what `CpuBackend.execute` does in its commonest case.
 
-That is a program of microseconds with one result, on operands that are computed. All that
+That is a program of microseconds with small results, on operands that are computed. All that
 does not depend on the operands is found once, so that little more is left than to take a
 block of memory, write the words of the program, and call its code.
 """
@@ -20,7 +20,7 @@ from tetrad._src.runtime.device import Device
 
 _STATUS = JOB["STATUS"]
 
-Launch = Callable[[Sequence[Buffer], Sequence[Any], Device, Any], Buffer | None]
+Launch = Callable[[Sequence[Buffer], Sequence[Any], Device, Any], list[Buffer] | None]
 
 
 def short_way(
@@ -28,13 +28,13 @@ def short_way(
 ) -> Launch | None:
     """Runs `program` on buffers and scalars, see `Executable.launch`; None if it is not
     such a program."""
-    if len(image.sizes) != 1 or program.arena or program.sites or program.work > INLINE:
+    sizes = image.sizes
+    if not sizes or program.arena or program.sites or program.work > INLINE:
         return None
-    ((aval, nbytes, size),) = image.sizes
-    if size >= memory.MAP_FROM:
+    if max([size for _, _, size in sizes]) >= memory.MAP_FROM:
         return None
     values, header, address = image.values, image.header, image.address
-    count = program.by_value.count(False) + 1
+    count = program.by_value.count(False) + len(sizes)
     words = memoryview(values).cast("B")[: 8 * count].cast("q")
     rest = program.fields.format.removeprefix(f"={count}q")
     pack = struct.Struct("=" + rest).pack_into
@@ -42,7 +42,7 @@ def short_way(
 
     def launch(
         buffers: Sequence[Buffer], scalars: Sequence[Any], device: Device, line: Any
-    ) -> Buffer | None:
+    ) -> list[Buffer] | None:
         done = tickets[DONE]
         number = 0
         for buffer in buffers:
@@ -53,15 +53,19 @@ def short_way(
         if runs.lost:
             return None
         ledger = device.ledger
-        made = reused(nbytes, size, ledger, line, done, aval, runs)
-        if made is None:
-            made = allocate(nbytes, size, device, line, done, aval)
-        words[number] = made.pointer
+        outs = []
+        for aval, nbytes, size in sizes:
+            made = reused(nbytes, size, ledger, line, done, aval, runs)
+            if made is None:
+                made = allocate(nbytes, size, device, line, done, aval)
+            words[number] = made.pointer
+            number += 1
+            outs.append(made)
         if scalars:
             pack(values, 8 * count, *scalars)
         header[_STATUS] = 0
         program.used = ledger.count
         run(address)
-        return made
+        return outs
 
     return launch

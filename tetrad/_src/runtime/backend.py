@@ -29,9 +29,9 @@ class Executable(Protocol):
     copies: tuple[Any, ...]  # updates that may copy: see `passes.plan.UpdateCopy`
     work: int  # estimated nanoseconds on the device
 
-    # A short way to `execute` what has one output and takes nothing over: gives its
-    # buffer for (buffers, scalars, device, line), or None if it cannot now.
-    launch: Callable[[Sequence[Any], Sequence[Any], Any, Any], Any] | None
+    # A short way to `execute` what takes nothing over: gives a buffer an output for
+    # (buffers, scalars, device, line), or None if it cannot now.
+    launch: Callable[[Sequence[Any], Sequence[Any], Any, Any], list[Any] | None] | None
 
     def text(self, stage: str) -> str:
         """A stage of the compilation as text."""

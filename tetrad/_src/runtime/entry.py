@@ -175,6 +175,7 @@ class Projection:
 
     __slots__ = ("index", "aval", "weight", "load")
     projected = True
+    several = False
     alone = None
     plain = False
     traced = False

@@ -29,6 +29,7 @@ reclaim: Callable[[], None]
 
 LOST = "lost, because Ctrl-C arrived while it was launched"
 
+LEFT_OUT = 1 << 16  # bytes moved from which results that nobody needs are left out
 TAKE_OVER = 1 << 16  # bytes from which finding a buffer to take over pays
 
 _programs = Cache("programs", limit=4096)
@@ -296,14 +297,37 @@ def _order(by_value: Sequence[bool]) -> list[int]:
     return arrays + [i for i, v in enumerate(by_value) if v]
 
 
-def alone_of_call(entry: Any, call: Array, outs: list[Array]) -> Alone | None:
-    """What `submit` runs for a call, for `run_alone`; None if an array occurs twice."""
+def alone_of_call(call: Array, outs: list[Array]) -> Alone | None:
+    """What `submit` runs for a call, for `run_alone`; its entry remembers it.
+
+    None if it was not needed before and an array occurs twice: that has a program of
+    its own.
+    """
+    entry = call.entry
     device = call.placement.device
+    program: Alone | None = entry.alone
+    if program is not None and program.backend is device.backend:
+        return program
+    arrays = [id(arg) for arg in call.args if type(arg) is Array]
+    if len(set(arrays)) < len(arrays):
+        return None
     nodes = [call, *outs] if entry.several else [call]
     executable = prepare(nodes, outs, device)
-    if len(executable.in_avals) != len(entry.in_avals):
-        return None
-    return Alone(executable, device, _order(entry.by_value))
+    program = entry.alone = Alone(executable, device, _order(entry.by_value))
+    return program
+
+
+def run_call(nodes: list[Array]) -> bool:
+    """Runs a call with several results, which `nodes` holds with it.
+
+    No if an operand is pending, or if results that nobody needs are worth leaving out.
+    """
+    held = counts.count(nodes)  # first: no local may hold a node yet
+    call, *outs = nodes
+    if call.entry.load > LEFT_OUT and min(held[1:]) <= counts.NODE:
+        return False
+    program = alone_of_call(call, outs)
+    return program is not None and run_alone(program, call, outs)
 
 
 def run_alone(program: Alone, x: Array, outs: Sequence[Array] | None = None) -> bool:
@@ -351,8 +375,12 @@ def _run_for(
     device = x.placement.device
     launch = executable.launch
     if launch is not None and takeovers[0] is None and not runs.listeners:
-        x.buffer = launch(buffers, scalars, device, where)
-        if x.buffer is not None:
+        results = launch(buffers, scalars, device, where)
+        if results is not None:
+            if outs is None:
+                x.buffer = results[0]
+            else:
+                _hand_out(outs, results)
             return
     run = device.backend.execute
     if runs.listeners:

@@ -146,7 +146,7 @@ def force(x: Array) -> Any:
             _compute_alone(x)
             continue
         try:
-            if len(tape.nodes) > SHORT or not _run_short(tape, x):
+            if not _run_short(tape, x):
                 flush(tape, x)
         except errors.CopyError:
             raise  # everything is still recorded
@@ -191,7 +191,7 @@ def _begin_counting(snapshot: list[Array]) -> None:
 
 
 def _run_short(tape: Tape, x: Array) -> bool:
-    """Runs a tape of one operation, or of a few that lead to `x` alone, in short.
+    """Runs a tape of one operation or call, or of a few that lead to `x` alone, in short.
 
     Says no if what `flush` finds out matters: other results that live, operands that are
     pending elsewhere, an update that copies, memory that is full.
@@ -201,13 +201,22 @@ def _run_short(tape: Tape, x: Array) -> bool:
     try:  # half as long as `with`; Ctrl-C may strike as soon as the lock is held
         lock.acquire()
         count = len(nodes)  # its thread may go on recording
-        if _busy or not count or nodes[count - 1] is not x or x.buffer is not None:
+        if _busy or not count or x.buffer is not None:
+            return False
+        several = nodes[0].entry.several
+        if several:
+            if count != 1 + len(nodes[0].entry.projections):
+                return False
+        elif nodes[count - 1] is not x or count > SHORT:
             return False
         collecting = isenabled()
         try:
             _busy = True
             disable()
-            if count == 1:
+            if several:
+                if not execute.run_call(nodes[:count]):
+                    return False
+            elif count == 1:
                 program = x.entry.alone
                 if program is None or program.backend is not x.placement.device.backend:
                     program = _alone(x)

@@ -515,12 +515,9 @@ def _run_call(call: Array, outs: list[Array]) -> bool:
 
     Says no where `_submit_call` can do more: room is to be made, copies are to be told.
     """
-    entry = call.entry
     with _lock:
         try:
-            program = entry.alone
-            if program is None or program.backend is not call.placement.device.backend:
-                program = entry.alone = execute.alone_of_call(entry, call, outs)
+            program = execute.alone_of_call(call, outs)
             return program is not None and execute.run_alone(program, call, outs)
         except errors.OutOfMemoryError:
             return False
