@@ -22,7 +22,7 @@ from tetrad._src.numpy.promote import (
     call,
     common_shape,
     lattice,
-    promote,
+    promote_dtypes,
     same_dtype,
     shapes_message,
     stretch,
@@ -177,7 +177,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     index = value(a, name, "a")
     if isinstance(choices, (Value, np.ndarray)):
         choices = [choices[i] for i in range(choices.shape[0])]  # type: ignore[index]
-    options = promote(name, *listed(choices, name, "choices"))
+    options = promote_dtypes(name, *listed(choices, name, "choices"))
     shape = common_shape(name, [index, *options])
     n = len(options)
     if mode == "raise":
@@ -444,7 +444,7 @@ def take_along_axis(
     if axis is None:
         if places.ndim != 1:
             raise ValueError(f"{name}: axis=None takes a vector of indices")
-        return take(x, places, mode=mode, fill_value=fill_value)
+        x, axis = lax.reshape(x, (x.size,)), 0
     if x.ndim != places.ndim:
         raise ValueError(
             f"{call(name)}: arr is {describe(x)}, indices are {describe(places)}; they"
@@ -540,7 +540,8 @@ def compress(
 ) -> Value:
     """The slices of `a` along `axis` whose condition is true; their number is `size`.
 
-    Without `size`, the condition must be known when the program is built.
+    Without `size`, the condition must be known when the program is built. A condition
+    may be longer than the axis, if nothing is true there: ValueError otherwise.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.compress(jnp.array([True, False, True]), jnp.arange(3))
@@ -554,11 +555,9 @@ def compress(
         x = lax.reshape(x, (x.size,))
         axis = 0
     along = axis_argument(axis, x.ndim, name)
-    if mask.ndim != 1 or mask.shape[0] > x.shape[along]:
-        raise ValueError(
-            f"{name}: condition must be a vector no longer than the {x.shape[along]}"
-            f" elements of axis {along}, got {describe(mask)}"
-        )
+    if mask.ndim != 1:
+        raise ValueError(f"{name}: condition must be a vector, got {describe(mask)}")
+    mask = _fitting(mask, x.shape[along], name)
     (places,) = nonzero(mask, size=size, fill_value=x.shape[along])
     return take(x, places, along, mode="fill", fill_value=fill_value)
 
@@ -576,18 +575,17 @@ def extract(
     flat = lax.reshape(mask, (mask.size,))
     x = value(arr, "jnp.extract", "arr")
     x = lax.reshape(x, (x.size,))
-    flat = _fitting(flat, x)
+    flat = _fitting(flat, x.size, "jnp.extract")
     return compress(flat, x, size=size, fill_value=fill_value)
 
 
-def _fitting(mask: Any, x: Any) -> Any:
-    """A mask without what stands beyond `x`, where nothing may be true."""
-    beyond = mask[x.size :]
-    if not beyond.size:
+def _fitting(mask: Any, n: int, name: str) -> Any:
+    """A mask without what stands beyond `n` elements, where nothing may be true."""
+    if mask.size <= n:
         return mask
-    if not isinstance(mask, Tracer) and np.asarray(beyond).any():
+    if not isinstance(mask, Tracer) and np.asarray(mask[n:]).any():
         raise ValueError(
-            f"jnp.extract: the condition has {mask.size} elements, and one is true beyond"
-            f" the {x.size} of arr"
+            f"{name}: the condition has {mask.size} elements, and one is true beyond"
+            f" the {n} of the array"
         )
-    return mask[: x.size]
+    return mask[:n]

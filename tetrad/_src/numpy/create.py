@@ -353,7 +353,7 @@ def linspace(
 
     Without `endpoint`, stop itself is left out. Arrays `start` and `stop` broadcast;
     the numbers then run along the new axis `axis`. With `retstep` the pair (numbers,
-    distance). ValueError for negative `num`.
+    distance), which is NaN where there is none. ValueError for negative `num`.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.linspace(0, 1, 5)
@@ -386,7 +386,7 @@ def linspace(
     if not retstep:
         return out
     if spaces <= 0:
-        step = lax.full(shape, number(low, math.nan))
+        step = lax.full((), number(low, math.nan))
     return out, step
 
 
@@ -527,7 +527,8 @@ def _rows_and_columns(shape: tuple[int, ...], k: Any, name: str) -> tuple[Any, A
     columns = lax.broadcasted_iota(np.int32, shape, ndim - 1)
     if isinstance(k, Tracer) and k.aval.kind in "iu" and not k.ndim:
         return lax.add(rows, lax.convert_element_type(k, np.int32)), columns
-    k = static_int(k, name, "k")
+    # Further off than the matrix reaches, all diagonals are alike.
+    k = max(-shape[-2] - 1, min(static_int(k, name, "k"), shape[-1] + 1))
     return (lax.add(rows, k) if k else rows), columns
 
 

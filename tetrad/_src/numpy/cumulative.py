@@ -164,7 +164,7 @@ def diff(
 ) -> Value:
     """The differences a[i + 1] - a[i] along `axis`, taken n times; of bools, xor.
 
-    `prepend` and `append` are joined to `a` first. ValueError for n < 0 or a scalar.
+    `prepend` and `append` are joined to `a` first, unless n is 0. ValueError for n < 0 or a scalar.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.diff(jnp.array([1, 4, 9]))
@@ -179,7 +179,7 @@ def diff(
         )
     along = axis_argument(axis, x.ndim, name)
     parts = []
-    for extra in (prepend, x, append):
+    for extra in (prepend, x, append) if times else (x,):
         if extra is not None:
             parts.append(_beside(operand(extra, name), x, along))
     if len(parts) > 1:
@@ -301,7 +301,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
         if points.ndim == 1:
             width = diff(points)
         else:
-            width = moveaxis(diff(points, axis=along), along, -1)
+            across = axis_argument(axis, points.ndim, name)
+            width = diff(moveaxis(points, across, -1))
     heights = moveaxis(heights, axis_argument(axis, heights.ndim, name), -1)
     later, earlier = _ends(heights, heights.ndim - 1)
     areas = (later + earlier) * width

@@ -34,6 +34,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """The array in a `.npy` file (of an `.npz` file, the archive): see `numpy.load`.
 
+    Pickled objects, which no array of ours holds, stay in an array of NumPy.
+
     >>> import io
     >>> import tetrad.numpy as jnp
     >>> f = io.BytesIO()
@@ -51,7 +53,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
             "jnp.load: NumPy's files have no name for the 8-bit floats in this one. Save"
             " x.view('uint8'), and read it with jnp.load(file).view('float8_e5m2')"
         ) from None
-    if not isinstance(found, np.ndarray):
+    if not isinstance(found, np.ndarray) or found.dtype.hasobject:
         return found
     if found.dtype == np.dtype("V2"):  # what NumPy knows of bfloat16
         found = found.view(ml_dtypes.bfloat16)

@@ -440,6 +440,8 @@ def iscomplexobj(x: Any) -> bool:
         return False
     dtype = getattr(x, "dtype", None)
     if dtype is None:
+        if isinstance(x, (list, tuple)):
+            return any([iscomplexobj(item) for item in x])
         return bool(np.iscomplexobj(x))
     return not isinstance(dtype, dtypes.KeyDtype) and dtypes.kind(dtype) == "c"
 

@@ -245,6 +245,7 @@ def _ramp(edge: Any, end: Any, axis: int, width: int) -> Any:
     ratio = lax.div(steps, number(steps, max(width, 1)))
     end = _filler(end, wide)
     ramp = lax.add(lax.mul(lax.sub(wide, end), ratio), end)
+    ramp = lax.floor(ramp) if whole else ramp
     return lax.convert_element_type(ramp, dtype)
 
 

@@ -350,14 +350,14 @@ def polyfit(
     if not cov:
         return c
     base: Any = inv(contract.matmul(left.T, left)) / (scale[:, None] * scale[None, :])
-    factor: Any = 1
+    if right.ndim == 2:
+        base = base[:, :, None]
     if cov != "unscaled":
         if n <= order:
             raise ValueError(
                 f"{name}: the number of data points, {n}, must exceed {order}, the number of"
                 " coefficients, to scale the covariance"
             )
-        factor = residuals / (n - order)  # type: ignore[operator]
-    if right.ndim == 1:
-        return c, base * factor
-    return c, base[:, :, None] * factor
+        factor: Any = residuals / (n - order)  # type: ignore[operator]
+        base = base * lax.reshape(factor, (1,) * (base.ndim - 1) + (factor.size,))
+    return c, base

@@ -385,9 +385,9 @@ def histogram_bin_edges(
             f"{name}: give the number of bins, {bins!r} would make the shape depend on"
             " the values"
         )
-    if not isinstance(bins, (int, np.integer)):
-        return value(promote_floats(name, bins)[0], name)
     x = value(promote_floats(name, a)[0], name)
+    if not isinstance(bins, (int, np.integer)):
+        return lax.convert_element_type(value(bins, name, "bins"), x.dtype)  # type: ignore[no-any-return]
     if range is None and not x.size:
         range = (0, 1)
     if range is None:
@@ -395,7 +395,9 @@ def histogram_bin_edges(
         low, high = lax.reduce_min(flat, (0,)), lax.reduce_max(flat, (0,))
     else:
         low, high = [
-            lax.full((), x.dtype.type(end)) if not isinstance(end, Value) else end
+            lax.full((), x.dtype.type(end))
+            if not isinstance(end, Value)
+            else lax.convert_element_type(end, x.dtype)
             for end in range
         ]
     point = lax.eq(low, high)
@@ -419,10 +421,11 @@ def histogram(
     (Array([2., 1.], dtype=float32), Array([0., 2., 4.], dtype=float32))
     """
     name = "jnp.histogram"
-    x = value(promote_floats(name, a)[0], name)
-    w = lax.full(x.shape, x.dtype.type(1))
-    if weights is not None:
-        w = value(promote_floats(name, weights)[0], name)
+    if weights is None:
+        x = value(promote_floats(name, a)[0], name)
+        w = lax.full(x.shape, x.dtype.type(1))
+    else:
+        x, w = [value(v, name) for v in promote_floats(name, a, weights)]
     edges: Any = histogram_bin_edges(x, bins, range)
     x, w = [lax.reshape(v, (v.size,)) for v in (x, w)]
     count = edges.shape[0] - 1

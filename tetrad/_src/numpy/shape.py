@@ -333,13 +333,17 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Value:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Value:
     """`a` with `axis` moved in front of the axis that is at `start`.
 
+    ValueError for axes that do not exist.
+
     >>> import tetrad.numpy as jnp
     >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
     x = value(a, "jnp.rollaxis", "a")
     old = axis_argument(axis, x.ndim, "jnp.rollaxis")
-    new = axis_argument(start, x.ndim + 1, "jnp.rollaxis", "start")
+    new = x.ndim
+    if start != x.ndim:  # behind all axes
+        new = axis_argument(start, x.ndim, "jnp.rollaxis", "start")
     return moveaxis(x, old, new - (old < new))
 
 

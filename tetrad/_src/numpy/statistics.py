@@ -13,7 +13,7 @@ from tetrad._src.numpy import assemble, lax
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import number
-from tetrad._src.numpy.promote import call, promote_floats, to
+from tetrad._src.numpy.promote import call, promote_dtypes, promote_floats, to
 from tetrad._src.numpy.reduce import average, summed
 from tetrad._src.numpy.search import bincount, histogram_bin_edges, searchsorted
 from tetrad._src.util import dtypes
@@ -176,7 +176,11 @@ def histogramdd(
            [0, 1]], dtype=int32)
     """
     name = "jnp.histogramdd"
-    x = value(promote_floats(name, sample)[0], name)
+    w: Any = None
+    if weights is None:
+        x = value(promote_floats(name, sample)[0], name)
+    else:
+        x, w = [value(v, name) for v in promote_floats(name, sample, weights)]
     if x.ndim == 1:
         x = lax.reshape(x, (x.size, 1))
     if x.ndim != 2:
@@ -203,13 +207,12 @@ def histogramdd(
         flat = flat * n + lax.clamp(number(place, 0), place, number(place, n - 1))
         edges.append(edge)
         shape.append(n)
-    if weights is None:
-        w: Any = lax.full((count,), int_dtype().type(1))
-    else:
-        w = value(weights, name, "weights")
+    if w is None:
+        w = lax.full((count,), int_dtype().type(1))
     w = lax.select(inside, w, number(w, 0))
     counts = lax.reshape(bincount(flat, w, length=math.prod(shape)), shape)
     if density:
+        counts = lax.convert_element_type(counts, x.dtype)
         counts = counts / summed(counts, name=name)
         for i, edge in enumerate(edges):
             widths = edge[1:] - edge[:-1]
@@ -234,7 +237,7 @@ def histogram2d(
            [0, 1]], dtype=int32)
     """
     name = "jnp.histogram2d"
-    points = [value(v, name) for v in promote_floats(name, x, y)]
+    points = [value(v, name) for v in promote_dtypes(name, x, y)]
     sample = assemble.stack([lax.reshape(p, (p.size,)) for p in points], axis=1)
     if not isinstance(bins, (list, tuple)) and not isinstance(bins, int):
         bins = [bins, bins]
