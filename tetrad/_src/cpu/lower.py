@@ -675,10 +675,10 @@ def _lower_fold(
     ns = schedule.nanoseconds(kernel.cost, len(reads) + len(writes))
     launch.work = ns * low.size
     low.common_words(avals, reads, writes)
-    split = form.blocks > 1 or (rows and not form.kept)
     template = FOLD_COLUMNS
     if rows:
         template, form = _row_template(kernel, folds, form, ns)
+    split = form.blocks > 1 or (rows and not form.kept)
     blocks = 1 if template == FOLD_WHOLE else form.blocks
     scratch, states = _fold_words(low, folds, blocks * form.outputs, blocks, taken)
     launch.words.extend((*kept, *folded, length, form.rows))
@@ -723,12 +723,20 @@ def _row_template(
 ) -> tuple[str, trees.Tree]:
     """How rows are visited. What is short is not worth several tasks."""
     template = FIND_ROWS if _finds(kernel, folds, form) else FOLD_ROWS
-    if form.blocks > 1 and ns * form.length * form.rows <= schedule.WHOLE_NS:
-        if all([any_order(fold) for fold in folds]):
+    if form.blocks == 1:
+        return template, form
+    small = ns * form.length * form.rows <= schedule.WHOLE_NS
+    if all([any_order(fold) for fold in folds]):
+        # Then blocks may be cut anywhere.
+        segment = max(form.segment, schedule.flat_chunk(ns))
+        if small or (segment >= form.length and form.rows == 1):
             segment = max(form.length, 1)
-            return template, form._replace(run=form.rows, segment=segment, blocks=1)
-        if form.outputs == 1 and form.blocks <= MOST_STATES:
-            return FOLD_WHOLE, form
+            form = form._replace(run=form.rows, segment=segment, blocks=1)
+        elif form.rows == 1:
+            blocks = -(-form.length // segment)
+            form = form._replace(segment=segment, blocks=blocks)
+    elif small and form.outputs == 1 and form.blocks <= MOST_STATES:
+        template = FOLD_WHOLE
     return template, form
 
 
