@@ -27,6 +27,7 @@ from tetrad._src.numpy import (
     transcendental,
 )
 from tetrad._src.numpy.axes import static_int
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import special
 from tetrad._src.ops.convert import convert_element_type
@@ -85,11 +86,13 @@ def _relu6_jvp(primals: Any, tangents: Any) -> Any:
     return _relu6(x), choice.where(inside, t, create.zeros_like(t))
 
 
+@planned_whole
 def relu6(x: Any) -> Any:
     """min(max(x, 0), 6), with derivative 0 at both bends."""
     return _relu6(_float(x, "relu6"))
 
 
+@planned_whole
 def identity(x: Any) -> Any:
     """x itself, as an array."""
     return convert.asarray(convert.operand(x, "nn.identity"))
@@ -100,11 +103,13 @@ def sigmoid(x: Any) -> Any:
     return ops.logistic(_float(x, "sigmoid"))
 
 
+@planned_whole
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow."""
     return transcendental.logaddexp(_float(x, "softplus"), 0)
 
 
+@planned_whole
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + sqrt(x² + b)) / 2: a softplus without exponentials.
 
@@ -117,6 +122,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     return (x + elementwise.sqrt(elementwise.square(x) + b)) / 2
 
 
+@planned_whole
 def sparse_plus(x: Any) -> Any:
     """0 up to -1, (x + 1)² / 4 between -1 and 1, x from there on."""
     x = _float(x, "sparse_plus")
@@ -124,6 +130,7 @@ def sparse_plus(x: Any) -> Any:
     return choice.where(x <= -1.0, 0.0, choice.where(x >= 1.0, x, bend))
 
 
+@planned_whole
 def sparse_sigmoid(x: Any) -> Any:
     """The derivative of `sparse_plus`: (x + 1) / 2, held within 0 and 1."""
     x = _float(x, "sparse_sigmoid")
@@ -131,23 +138,27 @@ def sparse_sigmoid(x: Any) -> Any:
     return 0.5 * held
 
 
+@planned_whole
 def mish(x: Any) -> Any:
     """x · tanh(softplus(x)), of Misra, 2019."""
     x = _float(x, "mish")
     return x * transcendental.tanh(softplus(x))
 
 
+@planned_whole
 def log_sigmoid(x: Any) -> Any:
     """log(1 / (1 + exp(-x)))."""
     return -softplus(-_float(x, "log_sigmoid"))
 
 
+@planned_whole
 def soft_sign(x: Any) -> Any:
     """x / (1 + |x|)."""
     x = _float(x, "soft_sign")
     return x / (ops.abs(x) + 1)
 
 
+@planned_whole
 def silu(x: Any) -> Any:
     """x · sigmoid(x), also called swish."""
     x = _float(x, "silu")
@@ -157,6 +168,7 @@ def silu(x: Any) -> Any:
 swish = silu
 
 
+@planned_whole
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where x > 0, alpha (exp(x) - 1) elsewhere."""
     x = _float(x, "elu")
@@ -164,6 +176,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     return choice.where(x > 0, x, alpha * transcendental.expm1(safe))
 
 
+@planned_whole
 def selu(x: Any) -> Any:
     """The self-normalising elu of Klambauer et al., 2017."""
     alpha = 1.6732632423543772848170429916717
@@ -171,6 +184,7 @@ def selu(x: Any) -> Any:
     return scale * elu(x, alpha)
 
 
+@planned_whole
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """x where x > 0, alpha (exp(x / alpha) - 1) elsewhere."""
     x = _float(x, "celu")
@@ -179,23 +193,27 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     )
 
 
+@planned_whole
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     """x where x >= 0, negative_slope · x elsewhere."""
     x = _float(x, "leaky_relu")
     return choice.where(x >= 0, x, negative_slope * x)
 
 
+@planned_whole
 def hard_tanh(x: Any) -> Any:
     """x, held within -1 and 1; of the dtype of x."""
     x = convert.asarray(convert.operand(x, "nn.hard_tanh"))
     return choice.where(x > 1, 1, choice.where(x < -1, -1, x))
 
 
+@planned_whole
 def hard_sigmoid(x: Any) -> Any:
     """relu6(x + 3) / 6."""
     return relu6(_float(x, "hard_sigmoid") + 3.0) / 6.0
 
 
+@planned_whole
 def hard_silu(x: Any) -> Any:
     """x · hard_sigmoid(x)."""
     x = _float(x, "hard_silu")
@@ -205,6 +223,7 @@ def hard_silu(x: Any) -> Any:
 hard_swish = hard_silu
 
 
+@planned_whole
 def gelu(x: Any, approximate: bool = True) -> Any:
     """x · Φ(x) with the normal distribution function Φ.
 
@@ -217,6 +236,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
 
 
+@planned_whole
 def glu(x: Any, axis: int = -1) -> Any:
     """The first half of x along `axis`, times the sigmoid of the second."""
     x = _float(x, "glu")
@@ -230,6 +250,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 # ---------------------------------------------------------------- softmax and relatives
 
 
+@planned_whole
 def logsumexp(
     a: Any,
     axis: Axis = None,
@@ -340,6 +361,7 @@ def _softmax_jvp(axis: Axis, primals: Any, tangents: Any) -> Any:
     return y, y * (t - reduce.sum(y * t, axis=axis, keepdims=True))
 
 
+@planned_whole
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """exp(x) / sum(exp(x)) along `axis`, without overflow.
 
@@ -356,6 +378,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return _softmax(x, axis, where)
 
 
+@planned_whole
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """x - logsumexp(x) along `axis`."""
     x = _float(x, "log_softmax")
@@ -372,6 +395,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return result if where is None else choice.where(where, result, -np.inf)
 
 
+@planned_whole
 def standardize(
     x: Any,
     axis: Axis = -1,
@@ -406,6 +430,7 @@ def standardize(
     return (x - mean) * ops.rsqrt(variance + epsilon)
 
 
+@planned_whole
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
     """1 at the position of each class index along a new axis, 0 elsewhere.
 

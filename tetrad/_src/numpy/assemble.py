@@ -13,7 +13,7 @@ from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.elementwise import no_out, no_sharding
-from tetrad._src.numpy.plan import Planner, planned
+from tetrad._src.numpy.plan import Planner, planned, planned_whole
 from tetrad._src.numpy.promote import call, same_dtype
 from tetrad._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d
 from tetrad._src.util import errors
@@ -155,6 +155,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Value, ...]:
     return tuple([v[(*index, i)] for i in range(v.shape[along])])
 
 
+@planned_whole
 def vstack(tup: Any, dtype: Any = None) -> Value:
     """The arrays on top of each other: joined along axis 0, vectors as rows.
 
@@ -167,6 +168,7 @@ def vstack(tup: Any, dtype: Any = None) -> Value:
     return joined(xs, 0, "jnp.vstack")
 
 
+@planned_whole
 def hstack(tup: Any, dtype: Any = None) -> Value:
     """The arrays side by side: joined along axis 1, vectors along axis 0.
 
@@ -178,6 +180,7 @@ def hstack(tup: Any, dtype: Any = None) -> Value:
     return joined(xs, 0 if xs[0].ndim == 1 else 1, "jnp.hstack")
 
 
+@planned_whole
 def dstack(tup: Any, dtype: Any = None) -> Value:
     """The arrays behind each other: joined along axis 2.
 
@@ -189,6 +192,7 @@ def dstack(tup: Any, dtype: Any = None) -> Value:
     return joined(xs, 2, "jnp.dstack")
 
 
+@planned_whole
 def column_stack(tup: Any) -> Value:
     """Vectors as the columns of a matrix; matrices side by side.
 
@@ -240,6 +244,7 @@ def _blocks(x: Any, depth: int, rank: int) -> Any:
     return joined(parts, rank - depth, "jnp.block")
 
 
+@planned_whole
 def append(arr: Any, values: Any, axis: int | None = None) -> Value:
     """`values` behind `arr` along `axis` (None: both flattened).
 
@@ -256,6 +261,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Value:
 # ------------------------------------------------------------------------------- cut up
 
 
+@planned_whole
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Value]:
     """The parts of an array along `axis`: equal ones, or cut before given indices.
 
@@ -268,6 +274,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Value]:
     return _split(ary, indices_or_sections, axis, "jnp.split", True)
 
 
+@planned_whole
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Value]:
     """As `split`, but the first parts may be longer by one.
 

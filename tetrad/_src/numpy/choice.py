@@ -16,7 +16,7 @@ from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.elementwise import maximum, minimum, no_out, number
 from tetrad._src.numpy.index import Dynamic, Index, Span, look, read
 from tetrad._src.numpy.logic import as_bool
-from tetrad._src.numpy.plan import Planner, planned
+from tetrad._src.numpy.plan import Planner, planned, planned_whole
 from tetrad._src.numpy.promote import (
     broadcast_shapes,
     call,
@@ -270,6 +270,7 @@ def _clipped(x: Any, low: Any, high: Any, name: str) -> Any:
     return x
 
 
+@planned_whole
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Value:

@@ -16,7 +16,7 @@ from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.create import diagonal
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.elementwise import no_out, no_sharding
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import planned, planned_whole
 from tetrad._src.numpy.promote import (
     call,
     common_leading,
@@ -369,6 +369,7 @@ def tensordot(
     return _general(x, y, ((left, right), ((), ())), precision, preferred, weak)
 
 
+@planned_whole
 def kron(a: Any, b: Any) -> Value:
     """The Kronecker product: `b` in blocks, multiplied by each element of `a`.
 
@@ -387,6 +388,7 @@ def kron(a: Any, b: Any) -> Value:
     return lax.reshape(lax.mul(left, right), shape)
 
 
+@planned_whole
 def trace(
     a: Any,
     offset: int = 0,
@@ -405,6 +407,7 @@ def trace(
     return summed(line, -1, dtype, out, name="jnp.trace")
 
 
+@planned_whole
 def cross(
     a: Any,
     b: Any,

@@ -15,7 +15,7 @@ from tetrad._src.numpy.axes import axis_argument, shape_argument, static_int
 from tetrad._src.numpy.convert import operand, there, value
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype, int_dtype
 from tetrad._src.numpy.elementwise import number
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import planned, planned_whole
 from tetrad._src.numpy.promote import (
     broadcast,
     common_shape,
@@ -338,6 +338,7 @@ def _plain(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) else x
 
 
+@planned_whole
 def linspace(
     start: Any,
     stop: Any,
@@ -441,6 +442,7 @@ def _move_front(x: Any, axis: int) -> Any:
     return lax.transpose(x, tuple(order))
 
 
+@planned_whole
 def logspace(
     start: Any,
     stop: Any,
@@ -479,6 +481,7 @@ def logspace(
     return lax.convert_element_type(powers, dtype_argument(dtype, name))
 
 
+@planned_whole
 def geomspace(
     start: Any,
     stop: Any,

@@ -11,7 +11,7 @@ from tetrad._src.numpy.axes import axes_argument, axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import planned, planned_whole
 from tetrad._src.numpy.promote import (
     broadcast,
     broadcast_shapes,
@@ -198,6 +198,7 @@ def _beside(extra: Any, x: Value, axis: int) -> Any:
     return lax.broadcast_in_dim(value(extra, "jnp.diff"), shape, ())
 
 
+@planned_whole
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Value:
     """The differences of the flattened array, with values in front and behind.
 
@@ -215,6 +216,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Value:
     return lax.concatenate(parts, 0)
 
 
+@planned_whole
 def gradient(
     f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None
 ) -> Any:
@@ -271,6 +273,7 @@ def _slope(x: Value, axis: int, step: Any, name: str) -> Any:
     return lax.concatenate([part(rises, 0, 1), inner, part(rises, n - 2, n - 1)], axis)
 
 
+@planned_whole
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
     """The integral of `y` along `axis` by the trapezoidal rule.
 
@@ -309,6 +312,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
     return summed(areas, -1, name=name) * 0.5
 
 
+@planned_whole
 def unwrap(
     p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi
 ) -> Value:

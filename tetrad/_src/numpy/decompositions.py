@@ -15,6 +15,7 @@ from tetrad._src.control.custom import custom_jvp
 from tetrad._src.core.bind import Value
 from tetrad._src.numpy import lax, reduce, shape
 from tetrad._src.numpy.convert import describe, value
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import call, promote_floats
 from tetrad._src.util import dtypes
 
@@ -60,6 +61,7 @@ def matrices(name: str, argument: str, x: Any, square: bool = True) -> Any:
     return v
 
 
+@planned_whole
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Value:
     """The lower triangular L with L·Lᴴ = A, of positive definite Hermitian matrices.
 
@@ -82,6 +84,7 @@ def adjoint(x: Any) -> Any:
     return lax.conj(turned) if x.aval.kind == "c" else turned
 
 
+@planned_whole
 def qr(a: Any, mode: str = "reduced") -> Any:
     """A = Q·R with orthonormal columns in Q and an upper triangular R.
 
@@ -108,6 +111,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
+@planned_whole
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices.
 
@@ -132,6 +136,7 @@ def _triangle(name: str, uplo: str | None) -> bool:
     return uplo != "U"
 
 
+@planned_whole
 def eigvalsh(
     a: Any, UPLO: str | None = None, *, symmetrize_input: bool = True
 ) -> Value:
@@ -176,6 +181,7 @@ def eigvals(a: Any) -> Value:
     return found[0]
 
 
+@planned_whole
 def svd(
     a: Any,
     full_matrices: bool = True,
@@ -222,6 +228,7 @@ def _hermitian_svd(x: Any, compute_uv: bool) -> Any:
     return SVDResult(u, lax.neg(sizes), conjugated * signs)
 
 
+@planned_whole
 def svdvals(x: Any, /) -> Value:
     """Singular values in descending order.
 

@@ -11,10 +11,12 @@ from tetrad._src.numpy.axes import axes_argument, static_int
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.decompositions import matrices, svdvals
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import call, promote_floats
 from tetrad._src.numpy.systems import inv
 
 
+@planned_whole
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Value:
     """The norm of vectors along one axis, or of matrices along two.
 
@@ -113,6 +115,7 @@ def _matrix_norm(
     )
 
 
+@planned_whole
 def vector_norm(
     x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
 ) -> Value:
@@ -128,6 +131,7 @@ def vector_norm(
     return _vector_norm(v, ord, axes, keepdims, name)
 
 
+@planned_whole
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Value:
     """The norm of matrices along the last two axes: see `norm`.
 
@@ -138,6 +142,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Value
     return norm(x, ord, (-2, -1), keepdims)
 
 
+@planned_whole
 def matrix_power(a: Any, n: int) -> Value:
     """The n-th power of square matrices by repeated squaring; for n < 0 of the inverse.
 
@@ -167,6 +172,7 @@ def matrix_power(a: Any, n: int) -> Value:
     return result
 
 
+@planned_whole
 def cond(x: Any, p: Any = None) -> Value:
     """The condition number of matrices: ‖A‖ₚ·‖A⁻¹‖ₚ; for p = None the ratio of singular values.
 

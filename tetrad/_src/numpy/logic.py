@@ -12,6 +12,7 @@ from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import asarray, operand, operands
 from tetrad._src.numpy.elementwise import number, zero_like
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import (
     broadcast_shapes,
     promote,
@@ -463,6 +464,7 @@ def isscalar(element: Any) -> bool:
 # ------------------------------------------------------------------------- nearness
 
 
+@planned_whole
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Any:
@@ -498,6 +500,7 @@ def every(x: Any) -> Any:
     return lax.reduce_and(x, tuple(range(ndim))) if ndim else x
 
 
+@planned_whole
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Any:
@@ -510,6 +513,7 @@ def allclose(
     return every(isclose(a, b, rtol, atol, equal_nan))
 
 
+@planned_whole
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Whether two arrays have one shape and equal elements.
 

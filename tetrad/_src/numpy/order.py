@@ -21,7 +21,7 @@ from tetrad._src.numpy.axes import (
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import planned, planned_whole
 from tetrad._src.numpy.promote import broadcast, call, inexact, promote_floats, to
 from tetrad._src.numpy.search import true_places
 from tetrad._src.util import dtypes, errors
@@ -170,6 +170,7 @@ def _check_kth(x: Value, kth: int, axis: int, name: str) -> None:
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+@planned_whole
 def quantile(
     a: Any,
     q: Any,
@@ -198,6 +199,7 @@ def quantile(
     return _quantile(a, q, axis, out, method, keepdims, False, "jnp.quantile", weights)
 
 
+@planned_whole
 def nanquantile(
     a: Any,
     q: Any,
@@ -223,6 +225,7 @@ def nanquantile(
     )
 
 
+@planned_whole
 def percentile(
     a: Any,
     q: Any,
@@ -251,6 +254,7 @@ def percentile(
     )
 
 
+@planned_whole
 def nanpercentile(
     a: Any,
     q: Any,
@@ -297,6 +301,7 @@ def median(
     return _quantile(a, 0.5, axis, out, "midpoint", keepdims, False, "jnp.median")
 
 
+@planned_whole
 def nanmedian(
     a: Any,
     axis: Any = None,

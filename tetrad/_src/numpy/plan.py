@@ -12,8 +12,10 @@ records a plan of several operations as one call.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from tetrad._src.control.call import ClosedCall
 from tetrad._src.core.bind import STATE, Value, aval_of
@@ -45,10 +47,20 @@ UNPLANNED = Unplanned()
 class Plan:
     """Operations on numbered values: the arguments, then literals, then results."""
 
-    __slots__ = ("chain", "direct", "literals", "steps", "outs", "single", "whole")
+    __slots__ = (
+        "chain",
+        "direct",
+        "literals",
+        "steps",
+        "outs",
+        "single",
+        "whole",
+        "kind",
+    )
 
-    def __init__(self, jaxpr: Jaxpr, single: bool, long: int) -> None:
-        self.single = single
+    def __init__(self, jaxpr: Jaxpr, kind: type | None, long: int) -> None:
+        self.kind = kind  # of the container of the results; None: it is one array
+        self.single = single = kind is None
         together = len(jaxpr.eqns) >= long or any(e.op.multiple for e in jaxpr.eqns)
         together = together and not _moves_keys(jaxpr)
         self.whole = ClosedCall(_nowhere(jaxpr)) if together else None
@@ -73,6 +85,14 @@ class Plan:
         self.outs = [
             numbers[id(a)] if type(a) is Literal else number[a] for a in jaxpr.outs
         ]
+
+    def result(self, args: Sequence[Any]) -> Any:
+        """What the function gives: an array, or a container of arrays."""
+        made = self.run(args)
+        kind = self.kind
+        if kind is None or kind is list:
+            return made
+        return tuple(made) if kind is tuple else kind(*made)
 
     def run(self, args: Sequence[Any]) -> Any:
         trace = STATE.trace
@@ -187,19 +207,19 @@ class Planner:
 
 def make(function: Callable[..., Any], args: Sequence[Any], long: int = LONG) -> Any:
     """The plan of `function` on operands like `args`, or NEVER."""
-    single = True
+    kind: type | None = None
 
     def listed(*xs: Any) -> Sequence[Any]:
-        nonlocal single
+        nonlocal kind
         result = function(*xs)
-        single = not isinstance(result, (list, tuple))
-        return [result] if single else result
+        kind = type(result) if isinstance(result, (list, tuple)) else None
+        return [result] if kind is None else result
 
     jaxpr, consts = stage(listed, [aval_of(a) for a in args])
     # A result that is a number, or an argument that is one, no plan makes an array.
     numbers = {v for v, a in zip(jaxpr.ins, args) if not isinstance(a, Value)}
     plain = any([type(a) is Literal or a in numbers for a in jaxpr.outs])
-    return NEVER if consts or plain else Plan(jaxpr, single, long)
+    return NEVER if consts or plain else Plan(jaxpr, kind, long)
 
 
 def planned(
@@ -292,6 +312,96 @@ def _planned_by_several(
             raise
 
     return cast(F, trims_itself(several))
+
+
+def planned_whole(function: F) -> F:
+    """Decorator: plans calls by the avals of all arrays among the arguments, also of those
+    in lists, and by everything else, numbers included.
+
+    For functions that compute with their arrays alone, and whose results are arrays, or
+    tuples and lists of arrays.
+    """
+    planner = Planner(function.__name__)
+    plans = planner.plans
+
+    @functools.wraps(function)
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        try:
+            operands: list[Any] = []
+            key = _whole_key(args, kwargs, operands)
+            plan = NEVER if key is None else plans[config.mode].get(key)
+            if type(plan) is Plan:
+                return plan.result(operands)
+            if plan is NEVER:
+                return function(*args, **kwargs)
+
+            def again(*arrays: Any) -> Any:
+                rest = iter(arrays)
+                values = [_filled(a, rest) for a in args]
+                named = {k: _filled(a, rest) for k, a in kwargs.items()}
+                return function(*values, **named)
+
+            if plan is None:
+                plans[config.mode][key] = SEEN
+                return function(*args, **kwargs)
+            made = plans[config.mode][key] = make(again, operands)
+            if type(made) is Plan:
+                return made.result(operands)
+            return function(*args, **kwargs)
+        except Exception as error:
+            told = misfit_of(function, args, kwargs, error)
+            if told is not None:
+                raise told from None
+            trim_traceback(error)
+            del args, kwargs  # which the frame that raised leads to
+            operands = []
+            raise
+
+    return cast(F, trims_itself(whole))
+
+
+_PLAIN = frozenset([int, float, bool, complex, str, type(None), type])
+
+
+def _whole_key(
+    args: Sequence[Any], kwargs: dict[str, Any], operands: list[Any]
+) -> tuple[Any, ...] | None:
+    """What determines a plan; lists the arrays. None where that is hard to say."""
+    parts: list[Any] = []
+    for value in args:
+        if not _note(value, parts, operands):
+            return None
+    for name, value in kwargs.items():
+        parts.append(name)
+        if not _note(value, parts, operands):
+            return None
+    return tuple(parts)
+
+
+def _note(value: Any, parts: list[Any], operands: list[Any]) -> bool:
+    """Adds an argument to a key, and its arrays to `operands`, if it is plain."""
+    kind = type(value)
+    if isinstance(value, Value):
+        operands.append(value)
+        parts.append(value.aval)
+        return True
+    parts.append(kind)
+    if kind is list or kind is tuple:
+        parts.append(len(value))
+        return all([_note(x, parts, operands) for x in value])
+    parts.append(value)
+    if kind is float or kind is complex:
+        parts.append(repr(value))  # tells 0.0 from -0.0
+    return kind in _PLAIN or isinstance(value, (type, np.dtype))
+
+
+def _filled(value: Any, arrays: Iterator[Any]) -> Any:
+    """An argument with the next arrays in the places of its own."""
+    if isinstance(value, Value):
+        return next(arrays)
+    if type(value) is list or type(value) is tuple:
+        return type(value)([_filled(x, arrays) for x in value])
+    return value
 
 
 def _key(aval: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

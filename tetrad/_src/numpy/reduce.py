@@ -20,7 +20,7 @@ from tetrad._src.numpy.convert import operand, value
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.elementwise import no_out, number, zero_like
 from tetrad._src.numpy.logic import as_bool
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import planned, planned_whole
 from tetrad._src.numpy.promote import (
     broadcast,
     call,
@@ -603,6 +603,7 @@ def std(
     return lax.convert_element_type(result, given) if small else result
 
 
+@planned_whole
 def average(
     a: Any,
     axis: Any = None,

@@ -13,6 +13,7 @@ from tetrad._src.numpy import assemble, lax
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import call, promote_dtypes, promote_floats, to
 from tetrad._src.numpy.reduce import average, summed
 from tetrad._src.numpy.search import bincount, histogram_bin_edges, searchsorted
@@ -33,6 +34,7 @@ def _observations(m: Any, y: Any, rowvar: bool, name: str) -> Any:
     return rows[0] if len(rows) == 1 else assemble.joined(rows, 0, name)
 
 
+@planned_whole
 def cov(
     m: Any,
     y: Any = None,
@@ -137,6 +139,7 @@ def _real_dtype(x: Value) -> Any:
     )
 
 
+@planned_whole
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Value:
     """The correlation matrix R[i, j] = C[i, j] / √(C[i, i] C[j, j]): see `cov`.
 

@@ -18,6 +18,7 @@ from tetrad._src.numpy.axes import axes_argument
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.decompositions import adjoint, matrices, svd
 from tetrad._src.numpy.determinants import lu_solved as lu_solved
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import call, common_leading, promote_floats
 from tetrad._src.util import dtypes
 
@@ -27,6 +28,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Value
 
 
+@planned_whole
 def solve(a: Any, b: Any) -> Value:
     """The X with A·X = B, by LU with row exchanges.
 
@@ -82,6 +84,7 @@ def inverse(x: Any) -> Any:
     return solved(x, shape.broadcast_to(eye, x.shape))
 
 
+@planned_whole
 def inv(a: Any) -> Value:
     """The inverse A⁻¹ of square matrices; to solve a system, `solve` is better.
 
@@ -123,6 +126,7 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     return (sign, logdet), (turned, lax.real(rate))
 
 
+@planned_whole
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """The sign (or phase) and log|det A| of square matrices: det A = sign·exp(logabsdet).
 
@@ -152,6 +156,7 @@ def _slogdet_by_qr(x: Any) -> tuple[Any, Any]:
     return sign, reduce.sum(lax.log(lax.abs(diagonal)), -1)
 
 
+@planned_whole
 def det(a: Any) -> Value:
     """The determinant of square matrices, by LU.
 
@@ -185,6 +190,7 @@ def _entries(x: Any) -> list[list[Any]]:
 # --------------------------------------------------------------------- least squares
 
 
+@planned_whole
 def lstsq(
     a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Value, Value, Value, Value]:

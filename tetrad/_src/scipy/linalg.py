@@ -11,6 +11,7 @@ from typing import Any
 
 from tetrad import lax, numpy
 from tetrad._src.numpy.decompositions import adjoint, matrices
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import promote_floats
 from tetrad._src.numpy.systems import lu_solved
 from tetrad._src.scipy.arguments import apart
@@ -31,6 +32,7 @@ def _one_of(name: str, argument: str, given: Any, known: Sequence[Any]) -> None:
 
 
 @apart
+@planned_whole
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -63,6 +65,7 @@ def cho_factor(
 
 
 @apart
+@planned_whole
 def cho_solve(
     c_and_lower: tuple[Any, bool],
     b: Any,
@@ -81,6 +84,7 @@ def cho_solve(
 
 
 @apart
+@planned_whole
 def solve_triangular(
     a: Any,
     b: Any,
@@ -138,6 +142,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> A
 
 
 @apart
+@planned_whole
 def lu_solve(
     lu_and_piv: tuple[Any, Any],
     b: Any,
@@ -170,6 +175,7 @@ def lu_solve(
 
 
 @apart
+@planned_whole
 def lu(
     a: Any,
     permute_l: bool = False,
@@ -197,6 +203,7 @@ def lu(
 
 
 @apart
+@planned_whole
 def solve(
     a: Any,
     b: Any,
@@ -223,6 +230,7 @@ def solve(
 
 
 @apart
+@planned_whole
 def qr(
     a: Any,
     overwrite_a: bool = False,
@@ -526,6 +534,7 @@ _ORDER = {4: 7, 8: 13}
 
 
 @apart
+@planned_whole
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
     """The matrix exponential Σₖ Aᵏ/k!, by scaling, a Padé approximant, and squaring.
 
