@@ -182,11 +182,26 @@ class ConvertBlock(SmallBlock):
         return self.from_bits(self.select(inexact, bits | 1, bits))
 
     def _float_to_integer(self, x: Value, type: str) -> Value:
-        source = REGISTER_TYPE[x.type]
         name = "fptosi" if type in SIGNED else "fptoui"
-        target = self.suffix(REGISTER_TYPE[type])
-        full = f"llvm.{name}.sat.{target}.{self.suffix(source)}"
-        return self.call(full, type, x)
+        if self.lanes == 1:
+            target, source = REGISTER_TYPE[type], self.suffix(REGISTER_TYPE[x.type])
+            return self.call(f"llvm.{name}.sat.{target}.{source}", type, x)
+        # LLVM takes that function of vectors apart for x86.
+        if x.type in NARROW_FLOATS:
+            x = self.relabel(x, "f32")
+        width = bit_width(type)
+        digits = width - (type in SIGNED)
+        least, most = -(1 << digits) if type in SIGNED else 0, (1 << digits) - 1
+        if digits <= (24 if x.type == "f32" else 53):
+            number = self.select(self.compare("ord", x, x), x, 0)
+            wide = type if width >= 32 else "i32"
+            name = name if width >= 32 else "fptosi"
+            whole = self.cast(name, self.clamp(number, least, most), wide)
+            return self._convert_integer(whole, type)
+        # The largest integer is no float, but the next one is.
+        number = self.select(self.compare("olt", x, most + 1), x, 0)
+        whole = self.cast(name, self.clamp(number, least), type)
+        return self.select(self.compare("oge", x, most + 1), most, whole)
 
     def _integer_to_float(self, x: Value, type: str) -> Value:
         name = "sitofp" if x.type in SIGNED else "uitofp"
