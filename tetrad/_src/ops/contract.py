@@ -21,6 +21,7 @@ from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op
 from tetrad._src.ops.algorithms import (
     PRESETS,
+    F32,
     Algorithm,
     DotAlgorithm,
     DotAlgorithmPreset,
@@ -33,8 +34,9 @@ from tetrad._src.ops.arithmetic import mul
 from tetrad._src.ops.compare import bitwise_and
 from tetrad._src.ops.convert import canonical, convert_element_type
 from tetrad._src.ops.families import Operand, check_operand
-from tetrad._src.ops.shape import ints, moveaxis, transpose, up
-from tetrad._src.ops.views import broadcast_in_dim
+from tetrad._src.ops.reduce import reduce_or
+from tetrad._src.ops.shape import ints, moveaxis, reshape, transpose, up
+from tetrad._src.ops.views import ReduceSum, broadcast_in_dim
 from tetrad._src.util import dtypes
 from tetrad._src.util.config import config, numpy_dtype_promotion
 
@@ -295,10 +297,43 @@ class DotGeneral(Op):
 
     @property
     def simplify(self) -> Any:  # type: ignore[override]
-        """Without contracting axes there is nothing to sum: elementwise products."""
+        """Products for which machines have no routine, by operations that they have.
+
+        Without contracting axes there is nothing to sum: elementwise products.
+        """
         if is_algorithm(self.precision):
             return self._by_algorithm
-        return None if self.axes()[0] else self._outer
+        return self._in_routines if self.axes()[0] else self._outer
+
+    def _in_routines(self, lhs: Any, rhs: Any) -> Any:
+        """Sums are kept in float32 or wider, as long as the result is a float.
+
+        Routines multiply floats of one type. Products of other matrices with vectors are
+        elementwise products that are summed: they read each element once.
+        """
+        left, right = aval_of(lhs), aval_of(rhs)
+        out = self.type(left, right)
+        short = out.kind == "f" and out.dtype.itemsize < 4
+        total = F32 if short else out.dtype
+        routine = dtypes.kind(total) in "fc"
+        lc, rc, lb, rb = self.axes()
+        counts = [
+            math.prod([x.shape[i] for i in _free(x.ndim, *axes)])
+            for x, axes in ((left, (lc, lb)), (right, (rc, rb)))
+        ]
+        if routine and left.dtype == total == out.dtype:
+            if out.kind != "c" or counts != [1, 1]:
+                return None
+        if counts[1] == 1:
+            summed = _summed(lhs, rhs, (lc, lb), (rc, rb), total)
+        elif counts[0] == 1:
+            summed = _summed(rhs, lhs, (rc, rb), (lc, lb), total)
+        elif routine:
+            product = DotGeneral(self.dimension_numbers, self.precision)
+            summed = product(*[convert_element_type(x, total) for x in (lhs, rhs)])
+        else:
+            return None
+        return convert_element_type(reshape(summed, out.shape), out.dtype)
 
     def _by_algorithm(self, lhs: Any, rhs: Any) -> Any:
         def product(lhs: Any, rhs: Any, dtype: Any) -> Any:
@@ -355,6 +390,35 @@ class DotGeneral(Op):
             dot_dimension_numbers=numbers,
             precision_config=f"[{precisions}]",
         )
+
+
+def _summed(
+    matrix: Any,
+    vector: Any,
+    axes: tuple[Axes, Axes],
+    others: tuple[Axes, Axes],
+    dtype: Any,
+) -> Any:
+    """A product with an operand without free axes, by its contracting and batch axes.
+
+    Sums run along the axes of the matrix where these are.
+    """
+    contract, batch = axes
+    shape = aval_of(matrix).shape
+    pairs = sorted(zip((*contract, *batch), (*others[0], *others[1])))
+    free = _free(aval_of(vector).ndim, *others)
+    x = convert_element_type(matrix, dtype)
+    y = convert_element_type(vector, dtype)
+    y = transpose(y, (*[other for _, other in pairs], *free))
+    places = tuple([place for place, _ in pairs])
+    y = broadcast_in_dim(reshape(y, [shape[i] for i in places]), shape, places)
+    if dtypes.kind(dtype) == "b":
+        summed = reduce_or(bitwise_and(x, y), contract)
+    else:
+        summed = ReduceSum(tuple(sorted(contract)))(mul(x, y))
+    kept = [i for i in range(len(shape)) if i not in contract]
+    order = [*batch, *[i for i in kept if i not in batch]]
+    return transpose(summed, tuple([kept.index(i) for i in order]))
 
 
 def _bits(x: Aval) -> int:
