@@ -20,8 +20,8 @@ from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
 from tetrad._src.core.op import Axis, Kind, Linear, Op
 from tetrad._src.ops.algorithms import (
-    PRESETS,
     F32,
+    PRESETS,
     Algorithm,
     DotAlgorithm,
     DotAlgorithmPreset,
@@ -32,7 +32,11 @@ from tetrad._src.ops.algorithms import (
 )
 from tetrad._src.ops.arithmetic import mul
 from tetrad._src.ops.compare import bitwise_and
-from tetrad._src.ops.convert import canonical, convert_element_type
+from tetrad._src.ops.convert import (
+    ConvertElementType,
+    canonical,
+    convert_element_type,
+)
 from tetrad._src.ops.families import Operand, check_operand
 from tetrad._src.ops.reduce import reduce_or
 from tetrad._src.ops.shape import ints, moveaxis, reshape, transpose, up
@@ -321,19 +325,19 @@ class DotGeneral(Op):
             math.prod([x.shape[i] for i in _free(x.ndim, *axes)])
             for x, axes in ((left, (lc, lb)), (right, (rc, rb)))
         ]
-        if routine and left.dtype == total == out.dtype:
-            if out.kind != "c" or counts != [1, 1]:
-                return None
+        given = routine and left.dtype == total == out.dtype
+        if given and (out.kind != "c" or counts != [1, 1]):
+            return None
         if counts[1] == 1:
             summed = _summed(lhs, rhs, (lc, lb), (rc, rb), total)
         elif counts[0] == 1:
             summed = _summed(rhs, lhs, (rc, rb), (lc, lb), total)
         elif routine:
             product = DotGeneral(self.dimension_numbers, self.precision)
-            summed = product(*[convert_element_type(x, total) for x in (lhs, rhs)])
+            summed = product(*[ConvertElementType(total)(x) for x in (lhs, rhs)])
         else:
             return None
-        return convert_element_type(reshape(summed, out.shape), out.dtype)
+        return ConvertElementType(out.dtype)(reshape(summed, out.shape))
 
     def _by_algorithm(self, lhs: Any, rhs: Any) -> Any:
         def product(lhs: Any, rhs: Any, dtype: Any) -> Any:
@@ -407,8 +411,7 @@ def _summed(
     shape = aval_of(matrix).shape
     pairs = sorted(zip((*contract, *batch), (*others[0], *others[1])))
     free = _free(aval_of(vector).ndim, *others)
-    x = convert_element_type(matrix, dtype)
-    y = convert_element_type(vector, dtype)
+    x, y = [ConvertElementType(dtype)(v) for v in (matrix, vector)]
     y = transpose(y, (*[other for _, other in pairs], *free))
     places = tuple([place for place, _ in pairs])
     y = broadcast_in_dim(reshape(y, [shape[i] for i in places]), shape, places)
