@@ -434,3 +434,69 @@ def test_compiled_functions_look_like_functions():
     assert str(inspect.signature(type(compiled))).startswith("(fun")
     with pytest.raises(ValueError, match="no signature found"):
         inspect.signature(jax.jit(max))  # as of `max` itself
+
+
+# ------------------------------------------------ calls that are known by their arguments
+
+
+def test_known_calls_tell_numbers_names_and_static_values_apart(reasons):
+    @functools.partial(jax.jit, static_argnames=("n", "act"))
+    def f(x, y=1.0, *, n=2, act=None):
+        out = x * y + n
+        return out if act is None else act(out)
+
+    host = np.arange(3.0, dtype=np.float32)
+    x = jnp.arange(3.0)
+
+    def double(v):
+        return 2 * v
+
+    for turn in range(3):
+        for given in (x, host):
+            same = np.arange(3.0)
+            np.testing.assert_array_equal(f(given), same + 2)
+            np.testing.assert_array_equal(f(given, 3.0), same * 3 + 2)
+            np.testing.assert_array_equal(f(given, 3), same * 3 + 2)
+            np.testing.assert_array_equal(f(given, y=4.0), same * 4 + 2)
+            np.testing.assert_array_equal(f(given, y=x), same * same + 2)
+            np.testing.assert_array_equal(f(given, n=5), same + 5)
+            np.testing.assert_array_equal(f(given, n=5.5), same + 5.5)
+            np.testing.assert_array_equal(f(given, n=True), same + 1)
+            np.testing.assert_array_equal(f(given, n=1), same + 1)
+            np.testing.assert_array_equal(f(given, act=double), 2 * same + 4)
+        if turn == 0:
+            traced = len(reasons)
+    assert len(reasons) == traced
+
+
+def test_known_calls_tell_named_arguments_from_a_dictionary():
+    @jax.jit
+    def f(*args, **kwargs):
+        return sum(jax.tree.leaves(args)) * (10 if kwargs else 1)
+
+    for _ in range(3):
+        assert float(f((jnp.float32(2),), {"y": jnp.float32(1)})) == 3
+        assert float(f(jnp.float32(2), y=jnp.float32(1))) == 20
+
+
+def test_known_calls_take_the_newest_host_values():
+    f = jax.jit(lambda x, scale: x * scale)
+    host = np.ones(4, np.float32)
+    results = []
+    for i in range(4):
+        host[:] = i
+        results.append(f(host, 2.0))
+    host[:] = -1
+    for i, result in enumerate(results):
+        np.testing.assert_array_equal(result, np.full(4, 2.0 * i))
+    with pytest.raises(OverflowError):
+        f(np.array([1 << 40]), 2)
+    with pytest.raises(OverflowError):
+        f(host, 1 << 40)
+
+
+def test_a_negative_static_position_counts_from_the_end():
+    f = jax.jit(lambda *xs: xs[0] * xs[-1], static_argnums=-1)
+    for _ in range(3):
+        assert float(f(jnp.float32(3), 2)) == 6
+        assert float(f(jnp.float32(3), jnp.float32(7), 4)) == 12

@@ -37,8 +37,9 @@ from tetrad._src.api.tracing import Call, Entry, TracedFunction
 from tetrad._src.api.tracing import on_compile as on_compile
 from tetrad._src.control.call import JaxprCall, Jit
 from tetrad._src.control.signature import name_of
-from tetrad._src.core.bind import STATE, Value, base_trace, making_at
+from tetrad._src.core.bind import STATE, Value, aval_of, base_trace, making_at
 from tetrad._src.core.jaxpr import DONOR_NAMES, Jaxpr, eval_jaxpr
+from tetrad._src.runtime import lazy
 from tetrad._src.runtime.device import Placement
 from tetrad._src.util import frames, tree
 from tetrad._src.util.config import config
@@ -55,6 +56,31 @@ def _types_of(args: Sequence[Any], state: tuple[Any, ...]) -> tuple[Any, ...] | 
         return (state, *[x.aval for x in args])
     except AttributeError:
         return None
+
+
+_BY_VALUE = frozenset([bool, int, float])
+_STATIC = frozenset([bool, int, float, str, type(None), types.FunctionType])
+
+
+def _kinds_of(leaves: Sequence[Any], state: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The key of arrays, Python numbers and arrays of the host; None for others."""
+    parts: list[Any] = [state]
+    for x in leaves:
+        if isinstance(x, Value):
+            parts.append(x.aval)
+        elif type(x) in _BY_VALUE:
+            parts.append(type(x))
+        elif type(x) is np.ndarray and x.dtype.kind in "biufc":
+            parts.append(aval_of(x))
+        else:
+            return None
+    return tuple(parts)
+
+
+def _is_static(value: Any) -> bool:
+    """Whether a static argument goes into a key as it is."""
+    kind = type(value)
+    return kind in _STATIC or kind is tuple and all([type(v) in _STATIC for v in value])
 
 
 class _Signature:
@@ -93,7 +119,8 @@ class JitFunction(TracedFunction):
         self._inline = inline
         self._keep_unused = keep_unused
         self._max_compiles = max_compiles
-        self._fast = self._traces.fast if rules.plain else None
+        self._fast: Any = self._traces.fast
+        self._plain = rules.plain
 
     def _tell(self, reason: str) -> None:
         if self._max_compiles is not None:
@@ -135,24 +162,21 @@ class JitFunction(TracedFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            trace = STATE.trace
-            if self._fast is not None and not kwargs and trace is base_trace():
+            if self._fast is None or STATE.trace is not base_trace():
+                return self._slow(args, kwargs)
+            state = config.key
+            if self._plain and not kwargs:
                 # Arguments that are all arrays: their types are the whole key.
-                state = config.key
                 key = _types_of(args, state)
-                if key is None:
-                    return self._call_tree(args, state)
-                entry = self._fast.get(key)
-                if entry is not None:
-                    outs = trace.process(entry.program, entry.operands(args))
-                    if entry.keys is not None:
-                        entry.keys.tell(entry.op, (*entry.consts, *args), outs)
-                    return outs[0] if entry.single else entry.out_tree.unflatten(outs)
-            return self._slow(args, kwargs)
+                if key is not None:
+                    entry = self._fast.get(key)
+                    if entry is None:
+                        return self._slow(args, kwargs, key)
+                    return self._known(entry, args)
+            return self._call_tree(args, kwargs, state)
         except BaseException as error:
             frames.trim_traceback(error)
             del args, kwargs  # which the frame that raised leads to
-            outs = None
             raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -174,15 +198,45 @@ class JitFunction(TracedFunction):
         name = getattr(self._fun, "__qualname__", None)
         return name if isinstance(name, str) else name_of(self._fun)
 
-    def _call_tree(self, args: tuple[Any, ...], state: tuple[Any, ...]) -> Any:
-        """The fast path for containers of arrays: structure and types are the key."""
-        leaves, in_tree = tree.flatten(args)
-        key = _types_of(leaves, (state, in_tree))
-        if key is None:
-            return self._slow(args, {})
-        entry = self._fast.get(key)  # type: ignore[union-attr]
+    def _call_tree(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], state: tuple[Any, ...]
+    ) -> Any:
+        """The fast path for containers and numbers: the key has structure and types, and
+        the values of static arguments."""
+        static: Any = ()
+        dynamic, named = args, kwargs
+        if not self._plain:
+            dynamic, named, static = self._apart(args, kwargs)
+        leaves, in_tree = tree.flatten((dynamic, named) if named else dynamic)
+        key = None
+        if static is not None:
+            key = _kinds_of(leaves, (state, in_tree, static, bool(named)))
+        entry = None if key is None else self._fast.get(key)
         if entry is None:
-            return self._slow(args, {}, key)
+            return self._slow(args, kwargs, key)
+        for i in [i for i, x in enumerate(leaves) if type(x) is np.ndarray]:
+            leaves[i] = lazy.passed(leaves[i])
+        return self._known(entry, leaves)
+
+    def _apart(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...] | None]:
+        """Arguments without the static ones, and these as a part of the key, if they are
+        of plain types."""
+        rules = self._rules
+        count = len(args)
+        places = [n % count for n in rules.static_numbers if -count <= n < count]
+        static = [(n, type(args[n]), args[n]) for n in places]
+        names = [n for n in kwargs if n in rules.static_names]
+        static += [(n, type(kwargs[n]), kwargs[n]) for n in names]  # type: ignore[misc]
+        if not all([_is_static(value) for _, _, value in static]):
+            return args, kwargs, None
+        dynamic = tuple([a for i, a in enumerate(args) if i not in places])
+        named = {n: v for n, v in kwargs.items() if n not in names} if names else kwargs
+        return dynamic, named, tuple(static)
+
+    def _known(self, entry: Entry, leaves: Sequence[Any]) -> Any:
+        """The result of a call that has been traced."""
         outs = STATE.trace.process(entry.program, entry.operands(leaves))
         if entry.keys is not None:
             entry.keys.tell(entry.op, (*entry.consts, *leaves), outs)
@@ -209,18 +263,8 @@ class JitFunction(TracedFunction):
             outs = eval_jaxpr(entry.op.jaxpr, [*entry.consts, *call.leaves])
         else:
             outs = self._inside(entry.op, (*entry.consts, *call.leaves))
-        if (
-            self._fast is not None
-            and not kwargs
-            and not call.static
-            and not call.key.axes
-            and not entry.closes_over_tracers()
-            and all(isinstance(x, Value) for x in call.leaves)
-        ):
-            if key is None:
-                key = _types_of(args, config.key)
-            if key is not None:
-                self._fast[key] = entry
+        if key is not None and not (call.key.axes or entry.closes_over_tracers()):
+            self._fast[key] = entry
         return entry.out_tree.unflatten(outs)
 
     def _run(self, program: Jit, operands: Sequence[Any]) -> Any:

@@ -197,6 +197,8 @@ def aval_of(x: Any) -> Aval:
     """The aval of a value, a Python scalar, or anything NumPy takes."""
     if isinstance(x, Value):
         return x.aval
+    if type(x) is np.ndarray:
+        return Aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
     scalar = _SCALARS[config.x64].get(type(x))
     if scalar is not None:
         return scalar

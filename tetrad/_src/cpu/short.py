@@ -29,12 +29,13 @@ def short_way(
     """Runs `program` on buffers and scalars, see `Executable.launch`; None if it is not
     such a program."""
     sizes = image.sizes
-    if not sizes or program.arena or program.sites or program.work > INLINE:
+    if not sizes or program.sites or program.work > INLINE:
         return None
-    if max([size for _, _, size in sizes]) >= memory.MAP_FROM:
+    arena, arena_size = program.arena, memory.size_class(program.arena)
+    if max([arena_size, *[size for _, _, size in sizes]]) >= memory.MAP_FROM:
         return None
     values, header, address = image.values, image.header, image.address
-    count = program.by_value.count(False) + len(sizes)
+    count = program.by_value.count(False) + len(sizes) + bool(arena)
     words = memoryview(values).cast("B")[: 8 * count].cast("q")
     rest = program.fields.format.removeprefix(f"={count}q")
     pack = struct.Struct("=" + rest).pack_into
@@ -61,6 +62,11 @@ def short_way(
             words[number] = made.pointer
             number += 1
             outs.append(made)
+        if arena:
+            scratch = allocate(
+                arena, arena_size, device, line, done, None, "intermediates"
+            )
+            words[number] = scratch.pointer
         if scalars:
             pack(values, 8 * count, *scalars)
         header[_STATUS] = 0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import Value, aval_of
-from tetrad._src.numpy import assemble, lax
+from tetrad._src.numpy import assemble, create, lax
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import number
@@ -151,9 +151,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     c = _covariance(x, y, rowvar, False, None, None, None, dtype, "jnp.corrcoef")
     if not c.ndim:
         return c / c  # type: ignore[no-any-return, operator]
-    n = c.shape[0]
-    line = np.arange(n, dtype=np.int32)
-    spread = lax.sqrt(lax.real(c[line, line]) if c.aval.kind == "c" else c[line, line])  # type: ignore[index]
+    variances = create.diagonal(c)
+    spread = lax.sqrt(lax.real(variances) if c.aval.kind == "c" else variances)
     c = c / spread[:, None] / spread[None, :]  # type: ignore[operator]
     if c.aval.kind == "c":
         parts = [

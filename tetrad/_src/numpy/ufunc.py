@@ -20,7 +20,7 @@ from tetrad._src.core.stage import where
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import array_like, operand, operands
 from tetrad._src.numpy.folding import Folds
-from tetrad._src.numpy.plan import Planner
+from tetrad._src.numpy.plan import Plan, Planner
 from tetrad._src.numpy.promote import (
     call,
     inexact,
@@ -186,6 +186,9 @@ class Unary(Function):
                 op = self.table.get(x.aval)
                 if op is not None:
                     return STATE.trace.process(op, (x,))
+                plan = self.planner.plans[config.mode].get(x.aval)
+                if type(plan) is Plan and plan.direct is None:
+                    return plan.run((x,))
             return self.slow(x, self.name)
         except Exception as error:
             trim_traceback(error)
@@ -193,6 +196,16 @@ class Unary(Function):
             raise
 
     def slow(self, x: Any, name: str) -> Any:
+        """The call with all checks; that of an array is planned."""
+        if not isinstance(x, Value):
+            return self.anew(x, name)
+        op = self.planner.only(x.aval)
+        # Where the result has another dtype, that may depend on settings.
+        if op is not None and infer(op, (x.aval,)).dtype in (x.aval.dtype, np.bool_):
+            self.table[x.aval] = op
+        return self.planner.run(x.aval, lambda v: self.anew(v, name), (x,))
+
+    def anew(self, x: Any, name: str) -> Any:
         given = x
         x = operand(x, name)
         aval = aval_of(x)
@@ -201,20 +214,8 @@ class Unary(Function):
         x = to(x, dtype, aval.weak_type and dtypes.kind(dtype) != "b", name)
         if self.op is not None and x is given and isinstance(x, Value):
             self.table[aval] = self.op
-        if not isinstance(x, Value) or self.op is not None:
-            return self.compute(x)
-        if x is given:
-            self._shorten(x.aval)
-        return self.planner.run(x.aval, self._composed, (x,))
-
-    def _shorten(self, aval: Aval) -> None:
-        """Has calls go straight to the operation, if it is the only one of the plan.
-
-        Where its result has another dtype, that may depend on settings.
-        """
-        op = self.planner.only(aval)
-        if op is not None and infer(op, (aval,)).dtype in (aval.dtype, np.bool_):
-            self.table[aval] = op
+        composed = isinstance(x, Value) and self.op is None
+        return self._composed(x) if composed else self.compute(x)
 
     def _composed(self, x: Any) -> Any:
         return self.compute(x) if self.narrow else rounded_once(self.compute, x)

@@ -653,6 +653,12 @@ def _stored(host: np.ndarray[Any, Any], aval: Aval, device: Device, where: Any) 
     return room.tried_twice(flush_quietly, put, host, aval, device, where)
 
 
+def passed(host: np.ndarray[Any, Any]) -> Array:
+    """A host array as an operand of an operation that may run anywhere."""
+    aval = aval_of(host)
+    return float_in(_narrowed(host, aval), aval)
+
+
 def float_in(host: np.ndarray[Any, Any], aval: Aval) -> Array:
     """An array with a copy of a host array, for an operation that may run anywhere."""
     place = default_placement()
