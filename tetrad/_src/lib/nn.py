@@ -27,7 +27,7 @@ from tetrad._src.numpy import (
     transcendental,
 )
 from tetrad._src.numpy.axes import static_int
-from tetrad._src.numpy.plan import planned_whole
+from tetrad._src.numpy.plan import planned_whole, planned_with_floats
 from tetrad._src.ops import elementwise as ops
 from tetrad._src.ops import special
 from tetrad._src.ops.convert import convert_element_type
@@ -109,7 +109,7 @@ def softplus(x: Any) -> Any:
     return transcendental.logaddexp(_float(x, "softplus"), 0)
 
 
-@planned_whole
+@planned_with_floats
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + sqrt(x² + b)) / 2: a softplus without exponentials.
 
@@ -168,7 +168,7 @@ def silu(x: Any) -> Any:
 swish = silu
 
 
-@planned_whole
+@planned_with_floats
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where x > 0, alpha (exp(x) - 1) elsewhere."""
     x = _float(x, "elu")
@@ -184,7 +184,7 @@ def selu(x: Any) -> Any:
     return scale * elu(x, alpha)
 
 
-@planned_whole
+@planned_with_floats
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """x where x > 0, alpha (exp(x / alpha) - 1) elsewhere."""
     x = _float(x, "celu")
@@ -193,7 +193,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     )
 
 
-@planned_whole
+@planned_with_floats
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     """x where x >= 0, negative_slope · x elsewhere."""
     x = _float(x, "leaky_relu")

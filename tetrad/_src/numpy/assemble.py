@@ -13,7 +13,7 @@ from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument
 from tetrad._src.numpy.elementwise import no_out, no_sharding
-from tetrad._src.numpy.plan import Planner, planned, planned_whole
+from tetrad._src.numpy.plan import Planner, planned, planned_whole, planned_with_floats
 from tetrad._src.numpy.promote import call, same_dtype
 from tetrad._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d
 from tetrad._src.util import errors
@@ -206,6 +206,7 @@ def column_stack(tup: Any) -> Value:
     return joined(columns, 1, "jnp.column_stack")
 
 
+@planned_whole
 def block(arrays: Any) -> Value:
     """An array made of nested lists of blocks: innermost lists join along the last axis.
 
@@ -244,7 +245,7 @@ def _blocks(x: Any, depth: int, rank: int) -> Any:
     return joined(parts, rank - depth, "jnp.block")
 
 
-@planned_whole
+@planned_with_floats
 def append(arr: Any, values: Any, axis: int | None = None) -> Value:
     """`values` behind `arr` along `axis` (None: both flattened).
 
@@ -311,6 +312,7 @@ def _split(ary: Any, sections: Any, axis: int, name: str, equal: bool) -> list[V
     return parts
 
 
+@planned_whole
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
     """The parts of an array along axis 0: see `split`.
 
@@ -321,6 +323,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
     return _split(ary, indices_or_sections, 0, "jnp.vsplit", True)
 
 
+@planned_whole
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
     """The parts of an array along axis 1 (of a vector, axis 0): see `split`.
 
@@ -332,6 +335,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
     return _split(x, indices_or_sections, min(1, x.ndim - 1), "jnp.hsplit", True)
 
 
+@planned_whole
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
     """The parts of an array along axis 2: see `split`.
 

@@ -94,6 +94,7 @@ def chosen(mask: Any, x: Any, y: Any, name: str) -> Any:
     return lax.convert_element_type(result, dtype, weak)
 
 
+@planned_whole
 def select(
     condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
 ) -> Value:

@@ -695,6 +695,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
 # --------------------------------------------------------------------------------- grids
 
 
+@planned_whole
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Value]:

@@ -11,7 +11,7 @@ from tetrad._src.numpy.axes import axes_argument, axis_argument, static_int
 from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.dtype import dtype_argument, int_dtype
 from tetrad._src.numpy.elementwise import no_out, number
-from tetrad._src.numpy.plan import planned, planned_whole
+from tetrad._src.numpy.plan import planned, planned_whole, planned_with_floats
 from tetrad._src.numpy.promote import (
     broadcast,
     broadcast_shapes,
@@ -106,6 +106,7 @@ def _with_start(
     return lax.pad(out, number(out, start), config)
 
 
+@planned_whole
 def cumulative_sum(
     x: Any,
     /,
@@ -127,6 +128,7 @@ def cumulative_sum(
     )
 
 
+@planned_whole
 def cumulative_prod(
     x: Any,
     /,
@@ -216,7 +218,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Value:
     return lax.concatenate(parts, 0)
 
 
-@planned_whole
+@planned_with_floats
 def gradient(
     f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None
 ) -> Any:
@@ -273,7 +275,7 @@ def _slope(x: Value, axis: int, step: Any, name: str) -> Any:
     return lax.concatenate([part(rises, 0, 1), inner, part(rises, n - 2, n - 1)], axis)
 
 
-@planned_whole
+@planned_with_floats
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
     """The integral of `y` along `axis` by the trapezoidal rule.
 

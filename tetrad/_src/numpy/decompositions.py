@@ -240,6 +240,7 @@ def svdvals(x: Any, /) -> Value:
     return lax.svd(v, compute_uv=False)
 
 
+@planned_whole
 def matrix_rank(
     M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None
 ) -> Value:
@@ -279,6 +280,7 @@ def _beside(limit: Any, s: Any) -> Any:
     )
 
 
+@planned_whole
 def pinv(
     a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 ) -> Value:

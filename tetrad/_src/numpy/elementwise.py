@@ -17,6 +17,7 @@ from tetrad._src.numpy import lax
 from tetrad._src.numpy.axes import no_out as no_out
 from tetrad._src.numpy.axes import static_int
 from tetrad._src.numpy.convert import operand
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import (
     call,
     inexact,
@@ -501,6 +502,7 @@ def _rounded(a: Any, decimals: int) -> Any:
     return lax.convert_element_type(x, aval.dtype) if narrow else x
 
 
+@planned_whole
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """`a` rounded to `decimals` digits after the point, halves to the even digit.
 

@@ -14,6 +14,7 @@ from tetrad._src.core.bind import Value
 from tetrad._src.numpy import create, lax, shape
 from tetrad._src.numpy.axes import axes_argument, static_int
 from tetrad._src.numpy.convert import describe, there, value
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import call, inexact, promote_floats
 
 NORMS = ("backward", "ortho", "forward")
@@ -121,6 +122,7 @@ def _one(name: str, kind: str, a: Any, n: Any, axis: Any, norm: str | None) -> A
     return _transform(name, kind, a, None if n is None else (n,), (axis,), norm)
 
 
+@planned_whole
 def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Value:
     """The discrete Fourier transform along one axis: X[k] = Σⱼ a[j]·exp(−2πi·jk/n).
 
@@ -134,6 +136,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return _one("jnp.fft.fft", "FFT", a, n, axis, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def ifft(
     a: Any, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Value:
@@ -146,6 +149,7 @@ def ifft(
     return _one("jnp.fft.ifft", "IFFT", a, n, axis, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def rfft(
     a: Any, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Value:
@@ -160,6 +164,7 @@ def rfft(
     return _one("jnp.fft.rfft", "RFFT", a, n, axis, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def irfft(
     a: Any, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Value:
@@ -180,6 +185,7 @@ def _conjugated(a: Any, name: str) -> Any:
 _TURNED = {"ortho": "ortho", "forward": "backward", "backward": "forward"}
 
 
+@planned_whole
 def hfft(
     a: Any, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Value:
@@ -194,6 +200,7 @@ def hfft(
     return _one(name, "IRFFT", _conjugated(a, name), n, axis, turned)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def ihfft(
     a: Any, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Value:
@@ -207,6 +214,7 @@ def ihfft(
     return lax.conj(_one("jnp.fft.ihfft", "RFFT", a, n, axis, turned))  # type: ignore[no-any-return]
 
 
+@planned_whole
 def fftn(
     a: Any,
     s: Sequence[int] | None = None,
@@ -223,6 +231,7 @@ def fftn(
     return _transform("jnp.fft.fftn", "FFT", a, s, axes, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def ifftn(
     a: Any,
     s: Sequence[int] | None = None,
@@ -239,6 +248,7 @@ def ifftn(
     return _transform("jnp.fft.ifftn", "IFFT", a, s, axes, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def rfftn(
     a: Any,
     s: Sequence[int] | None = None,
@@ -254,6 +264,7 @@ def rfftn(
     return _transform("jnp.fft.rfftn", "RFFT", a, s, axes, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def irfftn(
     a: Any,
     s: Sequence[int] | None = None,
@@ -275,6 +286,7 @@ def _two(name: str, kind: str, a: Any, s: Any, axes: Any, norm: str | None) -> A
     return _transform(name, kind, a, s, axes, norm)
 
 
+@planned_whole
 def fft2(
     a: Any,
     s: Sequence[int] | None = None,
@@ -291,6 +303,7 @@ def fft2(
     return _two("jnp.fft.fft2", "FFT", a, s, axes, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def ifft2(
     a: Any,
     s: Sequence[int] | None = None,
@@ -307,6 +320,7 @@ def ifft2(
     return _two("jnp.fft.ifft2", "IFFT", a, s, axes, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def rfft2(
     a: Any,
     s: Sequence[int] | None = None,
@@ -322,6 +336,7 @@ def rfft2(
     return _two("jnp.fft.rfft2", "RFFT", a, s, axes, norm)  # type: ignore[no-any-return]
 
 
+@planned_whole
 def irfft2(
     a: Any,
     s: Sequence[int] | None = None,
@@ -389,6 +404,7 @@ def _dtype(dtype: Any) -> Any:
     return inexact(create.arange(0, dtype=dtype or float).dtype)
 
 
+@planned_whole
 def fftshift(x: Any, axes: Any = None) -> Value:
     """Moves the frequency zero to the middle of axes, by default all.
 
@@ -400,6 +416,7 @@ def fftshift(x: Any, axes: Any = None) -> Value:
     return shape.roll(v, [v.shape[i] // 2 for i in found], found)
 
 
+@planned_whole
 def ifftshift(x: Any, axes: Any = None) -> Value:
     """The inverse of `fftshift`.
 

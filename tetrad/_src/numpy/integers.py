@@ -11,6 +11,7 @@ from tetrad._src.numpy import lax
 from tetrad._src.numpy.axes import axis_argument
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.elementwise import number, zero_like
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import call, inexact, promote_floats
 from tetrad._src.numpy.ufunc import Binary, Unary
 from tetrad._src.util import dtypes
@@ -57,6 +58,7 @@ lcm = Binary(
 )
 
 
+@planned_whole
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Value:
     """Eight bits (elements that are not 0) along `axis` packed into each uint8.
 
@@ -84,6 +86,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Value:
     return lax.reduce_sum(lax.shift_left(bits, weights), (along + 1,))
 
 
+@planned_whole
 def unpackbits(
     a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Value:

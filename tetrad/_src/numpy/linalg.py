@@ -191,6 +191,7 @@ def cond(x: Any, p: Any = None) -> Value:
     return size * norm(inv(v), p, (-2, -1))
 
 
+@planned_whole
 def multi_dot(arrays: Any, *, precision: Any = None) -> Value:
     """The product of several matrices, multiplied in the cheapest order.
 

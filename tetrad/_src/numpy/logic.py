@@ -12,7 +12,7 @@ from tetrad._src.core.bind import Value, aval_of
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.convert import asarray, operand, operands
 from tetrad._src.numpy.elementwise import number, zero_like
-from tetrad._src.numpy.plan import planned_whole
+from tetrad._src.numpy.plan import planned_whole, planned_with_floats
 from tetrad._src.numpy.promote import (
     broadcast_shapes,
     promote,
@@ -464,7 +464,7 @@ def isscalar(element: Any) -> bool:
 # ------------------------------------------------------------------------- nearness
 
 
-@planned_whole
+@planned_with_floats
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Any:
@@ -500,7 +500,7 @@ def every(x: Any) -> Any:
     return lax.reduce_and(x, tuple(range(ndim))) if ndim else x
 
 
-@planned_whole
+@planned_with_floats
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Any:
@@ -533,6 +533,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return lax.convert_element_type(every(same), np.bool_)
 
 
+@planned_whole
 def array_equiv(a1: Any, a2: Any) -> Any:
     """Whether two arrays broadcast to one shape and are equal there.
 

@@ -11,7 +11,7 @@ from tetrad._src.numpy import lax, reduce
 from tetrad._src.numpy.convert import value
 from tetrad._src.numpy.elementwise import no_out, number
 from tetrad._src.numpy.logic import as_bool
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import planned, planned_whole
 from tetrad._src.numpy.promote import stretch
 from tetrad._src.util import dtypes
 
@@ -192,6 +192,7 @@ def nanmean(
     return reduce.mean(x, axis, dtype, out, keepdims, where=_numbers(x, where))
 
 
+@planned_whole
 def nanvar(
     a: Any,
     axis: Any = None,
@@ -213,6 +214,7 @@ def nanvar(
     return reduce.var(x, axis, dtype, out, ddof, keepdims, where=valid, mean=mean)
 
 
+@planned_whole
 def nanstd(
     a: Any,
     axis: Any = None,

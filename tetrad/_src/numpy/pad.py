@@ -12,9 +12,11 @@ from tetrad._src.numpy import functional, lax, order, reduce
 from tetrad._src.numpy.axes import axis_argument, static_int
 from tetrad._src.numpy.convert import operand, value
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.util import dtypes
 
 
+@planned_whole
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Value:
     """`array` with more elements before and after it along each axis.
 

@@ -314,12 +314,13 @@ def _planned_by_several(
     return cast(F, trims_itself(several))
 
 
-def planned_whole(function: F) -> F:
+def planned_whole(function: F, floats: bool = False) -> F:
     """Decorator: plans calls by the avals of all arrays among the arguments, also of those
     in lists, and by everything else, numbers included.
 
     For functions that compute with their arrays alone, and whose results are arrays, or
-    tuples and lists of arrays.
+    tuples and lists of arrays. `floats` says that they only compute with Python's floats,
+    too, which are then operands like arrays.
     """
     planner = Planner(function.__name__)
     plans = planner.plans
@@ -328,7 +329,7 @@ def planned_whole(function: F) -> F:
     def whole(*args: Any, **kwargs: Any) -> Any:
         try:
             operands: list[Any] = []
-            key = _whole_key(args, kwargs, operands)
+            key = _whole_key(args, kwargs, operands, floats)
             plan = NEVER if key is None else plans[config.mode].get(key)
             if type(plan) is Plan:
                 return plan.result(operands)
@@ -337,8 +338,8 @@ def planned_whole(function: F) -> F:
 
             def again(*arrays: Any) -> Any:
                 rest = iter(arrays)
-                values = [_filled(a, rest) for a in args]
-                named = {k: _filled(a, rest) for k, a in kwargs.items()}
+                values = [_filled(a, rest, floats) for a in args]
+                named = {k: _filled(a, rest, floats) for k, a in kwargs.items()}
                 return function(*values, **named)
 
             if plan is None:
@@ -360,25 +361,27 @@ def planned_whole(function: F) -> F:
     return cast(F, trims_itself(whole))
 
 
+planned_with_floats = functools.partial(planned_whole, floats=True)
+
 _PLAIN = frozenset([int, float, bool, complex, str, type(None), type])
 
 
 def _whole_key(
-    args: Sequence[Any], kwargs: dict[str, Any], operands: list[Any]
+    args: Sequence[Any], kwargs: dict[str, Any], operands: list[Any], floats: bool
 ) -> tuple[Any, ...] | None:
     """What determines a plan; lists the arrays. None where that is hard to say."""
     parts: list[Any] = []
     for value in args:
-        if not _note(value, parts, operands):
+        if not _note(value, parts, operands, floats):
             return None
     for name, value in kwargs.items():
         parts.append(name)
-        if not _note(value, parts, operands):
+        if not _note(value, parts, operands, floats):
             return None
     return tuple(parts)
 
 
-def _note(value: Any, parts: list[Any], operands: list[Any]) -> bool:
+def _note(value: Any, parts: list[Any], operands: list[Any], floats: bool) -> bool:
     """Adds an argument to a key, and its arrays to `operands`, if it is plain."""
     kind = type(value)
     if isinstance(value, Value):
@@ -388,19 +391,22 @@ def _note(value: Any, parts: list[Any], operands: list[Any]) -> bool:
     parts.append(kind)
     if kind is list or kind is tuple:
         parts.append(len(value))
-        return all([_note(x, parts, operands) for x in value])
+        return all([_note(x, parts, operands, floats) for x in value])
+    if kind is float and floats:
+        operands.append(value)
+        return True
     parts.append(value)
     if kind is float or kind is complex:
         parts.append(repr(value))  # tells 0.0 from -0.0
     return kind in _PLAIN or isinstance(value, (type, np.dtype))
 
 
-def _filled(value: Any, arrays: Iterator[Any]) -> Any:
-    """An argument with the next arrays in the places of its own."""
-    if isinstance(value, Value):
-        return next(arrays)
+def _filled(value: Any, operands: Iterator[Any], floats: bool) -> Any:
+    """An argument with the next operands in the places of its own."""
+    if isinstance(value, Value) or (floats and type(value) is float):
+        return next(operands)
     if type(value) is list or type(value) is tuple:
-        return type(value)([_filled(x, arrays) for x in value])
+        return type(value)([_filled(x, operands, floats) for x in value])
     return value
 
 

@@ -13,7 +13,7 @@ from tetrad._src.numpy.convert import describe, operand, value
 from tetrad._src.numpy.create import spread, vander
 from tetrad._src.numpy.decompositions import eigvals
 from tetrad._src.numpy.elementwise import number
-from tetrad._src.numpy.plan import planned_whole
+from tetrad._src.numpy.plan import planned_with_floats
 from tetrad._src.numpy.promote import broadcast, promote_dtypes, promote_floats
 from tetrad._src.numpy.signal import convolved
 from tetrad._src.numpy.systems import inv, lstsq
@@ -33,7 +33,7 @@ def _coefficients(name: str, *ps: Any) -> list[Value]:
     return xs
 
 
-@planned_whole
+@planned_with_floats
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Value:
     """p[0] xⁿ⁻¹ + … + p[n-2] x + p[n-1], by Horner's rule.
 

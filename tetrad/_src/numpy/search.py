@@ -15,7 +15,7 @@ from tetrad._src.numpy.create import linspace
 from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.logic import as_bool
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import planned, planned_whole, planned_with_floats
 from tetrad._src.numpy.promote import call, promote_dtypes, promote_floats, to
 from tetrad._src.util import dtypes, errors
 
@@ -234,6 +234,7 @@ def digitize(
     return lax.select(rises, rising, falling)
 
 
+@planned_whole
 def isin(
     element: Any,
     test_elements: Any,
@@ -265,7 +266,7 @@ def isin(
     return lax.bitwise_not(found) if invert else found
 
 
-@planned(3)
+@planned_with_floats
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Value:

@@ -19,7 +19,7 @@ from tetrad._src.numpy.axes import (
 from tetrad._src.numpy.convert import fresh_copy, operands, value
 from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.elementwise import no_sharding
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import planned, planned_whole
 from tetrad._src.numpy.promote import call, common_shape
 from tetrad._src.util import errors, frames
 
@@ -183,6 +183,7 @@ def squeeze(a: Any, axis: Any = None) -> Value:
     return lax.squeeze(x, axes)
 
 
+@planned_whole
 def atleast_1d(*arys: Any) -> Any:
     """Each argument with at least one axis: numbers become vectors of one element.
 
@@ -195,6 +196,7 @@ def atleast_1d(*arys: Any) -> Any:
     )
 
 
+@planned_whole
 def atleast_2d(*arys: Any) -> Any:
     """Each argument with at least two axes: vectors become rows.
 
@@ -209,6 +211,7 @@ def atleast_2d(*arys: Any) -> Any:
     return _each(arys, "jnp.atleast_2d", grow)
 
 
+@planned_whole
 def atleast_3d(*arys: Any) -> Any:
     """Each argument with at least three axes: (n,) becomes (1, n, 1), (m, n) (m, n, 1).
 
@@ -498,6 +501,7 @@ def _modulo(shift: Value, n: int) -> Any:
     return lax.rem(lax.add(rest, np.int32(n)), np.int32(n))
 
 
+@planned_whole
 def resize(a: Any, new_shape: Any) -> Value:
     """The elements of `a`, repeated or cut off, in `new_shape`; zeros if `a` is empty.
 

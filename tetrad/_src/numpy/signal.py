@@ -13,6 +13,7 @@ from tetrad._src.numpy.axes import static_int
 from tetrad._src.numpy.convert import describe, value
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype
 from tetrad._src.numpy.elementwise import number
+from tetrad._src.numpy.plan import planned_whole
 from tetrad._src.numpy.promote import call, promote_floats
 from tetrad._src.numpy.ufunc import rounded_once
 from tetrad._src.ops.contract import canonical_precision
@@ -35,6 +36,7 @@ def _vectors(a: Any, v: Any, name: str, preferred: Any = None) -> list[Value]:
     return xs
 
 
+@planned_whole
 def convolve(
     a: Any,
     v: Any,
@@ -56,6 +58,7 @@ def convolve(
     return convolved(x, y, mode, "jnp.convolve", precision)
 
 
+@planned_whole
 def correlate(
     a: Any,
     v: Any,

@@ -238,6 +238,10 @@ class Binary(Function, Folds):
             Cache(f"scalars of {self.name}"),
         )
         self.left = (Cache(f"scalars of {self.name}"), Cache(f"scalars of {self.name}"))
+        # The same where it takes several operations: keys of plans of these.
+        numbers = f"numbers of {self.name}"
+        self.numbers_right = (Cache(numbers), Cache(numbers))
+        self.numbers_left = (Cache(numbers), Cache(numbers))
 
     def details(self, rule: Rule, kinds: str) -> str:
         text = "Works element by element on arguments that broadcast to one shape and"
@@ -292,7 +296,28 @@ class Binary(Function, Folds):
             return self.planner.run(
                 (x.aval, y.aval), lambda a, b: self.anew(a, b, name), (x, y)
             )
-        return self.anew(x, y, name)
+        planned = self._by_plan(x, y) if self.op is None else None
+        return self.anew(x, y, name) if planned is None else planned
+
+    def _by_plan(self, x: Any, y: Any) -> Any:
+        """The result for an array and a Python number, if there is a plan for such."""
+        right = isinstance(x, Value)
+        array, given = (x, y) if right else (y, x)
+        if not isinstance(array, Value):
+            return None
+        tables = self.numbers_right if right else self.numbers_left
+        found = tables[config.x64].get((array.aval, type(given)))
+        if found is None:
+            return None
+        key, cast = found
+        plan = self.planner.plans[config.mode].get(key)
+        if type(plan) is not Plan:
+            return None
+        try:
+            used = given if cast is None else cast(given)
+        except OverflowError:
+            return None
+        return plan.run((array, used) if right else (used, array))
 
     def anew(self, x: Any, y: Any, name: str) -> Any:
         xs = operands(name, (x, y))
@@ -306,6 +331,10 @@ class Binary(Function, Folds):
         if isinstance(a, Value) and isinstance(b, Value):
             return self._composed(a, b, weak)
         key = aval_of(a), type(a), aval_of(b), type(b)  # a number is an operand, too
+        if a is x and isinstance(x, Value):
+            self._remember_number(self.numbers_right, key, x.aval, y, b)
+        elif b is y and isinstance(y, Value):
+            self._remember_number(self.numbers_left, key, y.aval, x, a)
         return self.planner.run(key, lambda p, q: self._composed(p, q, weak), (a, b))
 
     def _composed(self, a: Any, b: Any, weak: bool) -> Any:
@@ -320,20 +349,22 @@ class Binary(Function, Folds):
         if a is x and b is y and isinstance(x, Value) and isinstance(y, Value):
             self.pairs[x.aval, y.aval] = self.op  # type: ignore[assignment]
         elif a is x and isinstance(x, Value):
-            self._remember_number(self.right, x.aval, y, b)
+            self._remember_number(self.right, self.op, x.aval, y, b)
         elif b is y and isinstance(y, Value):
-            self._remember_number(self.left, y.aval, x, a)
+            self._remember_number(self.left, self.op, y.aval, x, a)
 
-    def _remember_number(self, tables: Any, aval: Aval, given: Any, used: Any) -> None:
+    def _remember_number(
+        self, tables: Any, what: Any, aval: Aval, given: Any, used: Any
+    ) -> None:
         if type(given) not in (int, float):
             return
         table = tables[config.x64]
         if type(used) is float:
-            table[aval, type(given)] = self.op, None if type(given) is float else float
+            table[aval, type(given)] = what, None if type(given) is float else float
         elif type(used) is int:
-            table[aval, int] = self.op, _in_range(aval.dtype, self.name)
+            table[aval, int] = what, _in_range(aval.dtype, self.name)
         elif dtypes.kind(aval.dtype) == "f":
-            table[aval, type(given)] = self.op, aval.dtype.type
+            table[aval, type(given)] = what, aval.dtype.type
 
 
 def _in_range(dtype: Any, name: str) -> Callable[[int], int]:

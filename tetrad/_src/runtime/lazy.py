@@ -109,6 +109,10 @@ class Recorder(Trace):
             place = x.placement
             key = (op, x.aval)
             x = None
+        elif args:
+            key, place = _key_of(op, args)
+            if place is None:
+                return self.general(op, args)
         else:
             return self.general(op, args)
         entry = entries[config.x64].get(key)
@@ -217,6 +221,24 @@ class Recorder(Trace):
         if not entry.several:
             return [call]
         return _project(call)
+
+
+def _key_of(op: Op, args: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+    """The key of an operation on any operands, and where it runs, if that is plain."""
+    parts: list[Any] = [op]
+    place: Any = None
+    for x in args:
+        if type(x) is Array:
+            if x.placement is not place:
+                place = x.placement if place is None else _together(place, x.placement)
+                if place is None:
+                    break
+            parts.append(x.aval)
+        elif type(x) in _WIDE and not INT_MIN <= x <= INT_MAX:
+            return (), None
+        else:
+            parts.append(type(x))
+    return tuple(parts), place
 
 
 def _remember(op: Op, entry: Entry, args: Sequence[Any]) -> None:
