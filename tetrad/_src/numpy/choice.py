@@ -14,7 +14,7 @@ from tetrad._src.numpy.axes import axis_argument, listed
 from tetrad._src.numpy.convert import describe, operand, operands, value
 from tetrad._src.numpy.create import spread
 from tetrad._src.numpy.elementwise import maximum, minimum, no_out, number
-from tetrad._src.numpy.index import Dynamic, Index, Span, look, read
+from tetrad._src.numpy.index import Dynamic, Index, Span, getitem, look, read
 from tetrad._src.numpy.logic import as_bool
 from tetrad._src.numpy.plan import Planner, planned, planned_whole
 from tetrad._src.numpy.promote import (
@@ -403,6 +403,9 @@ def take(
     else:
         along = axis_argument(axis, x.ndim, name)
     found = _take_mode(mode, name)
+    least = -x.shape[along] if found is lax.GatherScatterMode.FILL_OR_DROP else 0
+    if type(indices) is int and least <= indices < x.shape[along]:
+        return getitem(x, (slice(None),) * along + (indices,))  # type: ignore[no-any-return]
     _look(name, x, places, along, mode)
     if found == "wrap":
         places = places % x.shape[along]

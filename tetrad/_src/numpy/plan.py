@@ -12,7 +12,7 @@ records a plan of several operations as one call.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -314,13 +314,13 @@ def _planned_by_several(
     return cast(F, trims_itself(several))
 
 
-def planned_whole(function: F, floats: bool = False) -> F:
+def planned_whole(function: F, numbers: Set[type] = frozenset()) -> F:
     """Decorator: plans calls by the avals of all arrays among the arguments, also of those
     in lists, and by everything else, numbers included.
 
     For functions that compute with their arrays alone, and whose results are arrays, or
-    tuples and lists of arrays. `floats` says that they only compute with Python's floats,
-    too, which are then operands like arrays.
+    tuples and lists of arrays. `numbers` are the types of Python's numbers with which they
+    only compute, too, and which are then operands like arrays.
     """
     planner = Planner(function.__name__)
     plans = planner.plans
@@ -329,7 +329,7 @@ def planned_whole(function: F, floats: bool = False) -> F:
     def whole(*args: Any, **kwargs: Any) -> Any:
         try:
             operands: list[Any] = []
-            key = _whole_key(args, kwargs, operands, floats)
+            key = _whole_key(args, kwargs, operands, numbers)
             plan = NEVER if key is None else plans[config.mode].get(key)
             if type(plan) is Plan:
                 return plan.result(operands)
@@ -338,8 +338,8 @@ def planned_whole(function: F, floats: bool = False) -> F:
 
             def again(*arrays: Any) -> Any:
                 rest = iter(arrays)
-                values = [_filled(a, rest, floats) for a in args]
-                named = {k: _filled(a, rest, floats) for k, a in kwargs.items()}
+                values = [_filled(a, rest, numbers) for a in args]
+                named = {k: _filled(a, rest, numbers) for k, a in kwargs.items()}
                 return function(*values, **named)
 
             if plan is None:
@@ -361,27 +361,30 @@ def planned_whole(function: F, floats: bool = False) -> F:
     return cast(F, trims_itself(whole))
 
 
-planned_with_floats = functools.partial(planned_whole, floats=True)
+planned_with_floats = functools.partial(planned_whole, numbers=frozenset([float]))
+planned_with_numbers = functools.partial(planned_whole, numbers=frozenset([int, float]))
 
 _PLAIN = frozenset([int, float, bool, complex, str, type(None), type])
 
 
 def _whole_key(
-    args: Sequence[Any], kwargs: dict[str, Any], operands: list[Any], floats: bool
+    args: Sequence[Any], kwargs: dict[str, Any], operands: list[Any], numbers: Set[type]
 ) -> tuple[Any, ...] | None:
     """What determines a plan; lists the arrays. None where that is hard to say."""
     parts: list[Any] = []
     for value in args:
-        if not _note(value, parts, operands, floats):
+        if not _note(value, parts, operands, numbers):
             return None
     for name, value in kwargs.items():
         parts.append(name)
-        if not _note(value, parts, operands, floats):
+        if not _note(value, parts, operands, numbers):
             return None
     return tuple(parts)
 
 
-def _note(value: Any, parts: list[Any], operands: list[Any], floats: bool) -> bool:
+def _note(
+    value: Any, parts: list[Any], operands: list[Any], numbers: Set[type]
+) -> bool:
     """Adds an argument to a key, and its arrays to `operands`, if it is plain."""
     kind = type(value)
     if isinstance(value, Value):
@@ -391,8 +394,8 @@ def _note(value: Any, parts: list[Any], operands: list[Any], floats: bool) -> bo
     parts.append(kind)
     if kind is list or kind is tuple:
         parts.append(len(value))
-        return all([_note(x, parts, operands, floats) for x in value])
-    if kind is float and floats:
+        return all([_note(x, parts, operands, numbers) for x in value])
+    if kind in numbers:
         operands.append(value)
         return True
     parts.append(value)
@@ -401,12 +404,12 @@ def _note(value: Any, parts: list[Any], operands: list[Any], floats: bool) -> bo
     return kind in _PLAIN or isinstance(value, (type, np.dtype))
 
 
-def _filled(value: Any, operands: Iterator[Any], floats: bool) -> Any:
+def _filled(value: Any, operands: Iterator[Any], numbers: Set[type]) -> Any:
     """An argument with the next operands in the places of its own."""
-    if isinstance(value, Value) or (floats and type(value) is float):
+    if isinstance(value, Value) or type(value) in numbers:
         return next(operands)
     if type(value) is list or type(value) is tuple:
-        return type(value)([_filled(x, operands, floats) for x in value])
+        return type(value)([_filled(x, operands, numbers) for x in value])
     return value
 
 

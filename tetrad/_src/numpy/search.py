@@ -15,7 +15,7 @@ from tetrad._src.numpy.create import linspace
 from tetrad._src.numpy.dtype import int_dtype
 from tetrad._src.numpy.elementwise import number
 from tetrad._src.numpy.logic import as_bool
-from tetrad._src.numpy.plan import planned, planned_whole, planned_with_floats
+from tetrad._src.numpy.plan import planned_whole, planned_with_numbers
 from tetrad._src.numpy.promote import call, promote_dtypes, promote_floats, to
 from tetrad._src.util import dtypes, errors
 
@@ -128,7 +128,6 @@ def _before(x: Any, y: Any) -> Any:
     return lax.bitwise_or(less, lax.bitwise_and(lax.ne(y, y), lax.eq(x, x)))
 
 
-@planned(2)
 def searchsorted(
     a: Any,
     v: Any,
@@ -153,6 +152,12 @@ def searchsorted(
         raise ValueError(f"{name}: there is no method {method!r}")
     if type(v) is int and isinstance(a, Value) and a.aval.kind in "iu":
         v = _as_wide(v, a)
+    return _searched(a, v, side, sorter, method)  # type: ignore[no-any-return]
+
+
+@planned_with_numbers
+def _searched(a: Any, v: Any, side: str, sorter: Any, method: str) -> Any:
+    name = "jnp.searchsorted"
     table, x = [value(q, name) for q in promote_dtypes(name, a, v)]
     if table.ndim != 1:
         raise ValueError(f"{call(name)}: a must be a vector, got {describe(table)}")
@@ -205,7 +210,7 @@ def _by_halving(table: Value, x: Value, side: str) -> Any:
     return low
 
 
-@planned(2)
+@planned_whole
 def digitize(
     x: Any, bins: Any, right: bool = False, *, method: str | None = None
 ) -> Value:
@@ -266,7 +271,7 @@ def isin(
     return lax.bitwise_not(found) if invert else found
 
 
-@planned_with_floats
+@planned_with_numbers
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Value:
