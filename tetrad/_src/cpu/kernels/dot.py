@@ -3,8 +3,8 @@
 In: the axes that are summed over (`contract`) and that run along together (`batch`), and
 two operands. The remaining axes are free. If the axes of each kind can be walked with
 one stride, an operand is a batch of matrices, plain or transposed, as BLAS wants them;
-`order` says in which order of axes an operand must be copied otherwise. Element types
-that BLAS lacks (integers, bool, narrow floats) have a plain vector kernel here.
+`order` says in which order of axes an operand must be copied otherwise. Products of
+integers and bools, which BLAS lacks, have a plain vector kernel here.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tetrad._src.cpu.scalar import Value
 
 Axes = tuple[int, ...]
 BLAS_TYPES = ("f32", "f64", "c64", "c128")
+TOGETHER = 4  # vectors of a row of an integer product
 FLOPS_PER_NS = {"f32": 60.0, "f64": 30.0, "c64": 15.0, "c128": 8.0}
 
 
@@ -89,12 +90,18 @@ def takes(parameters: Any, position: int, aval: Aval, strides: Axes) -> bool:
     if not aval.shape:
         return True
     found = matrix(parameters, position, aval.shape, strides)
-    return found is not None and _fits(found)
+    if found is None:
+        return False
+    if position == 1 and element_type(aval.dtype) not in BLAS_TYPES:
+        return found.free == 1 or found.free_stride == 1
+    return _fits(found)
 
 
 def order(parameters: Any, position: int, aval: Aval) -> Axes:
     """The order of axes in which an operand must be dense."""
     batch, free, contract = groups(parameters, position, aval.ndim)
+    if position == 1 and element_type(aval.dtype) not in BLAS_TYPES:
+        return batch + contract + free
     return batch + free + contract
 
 
@@ -184,7 +191,8 @@ def _plain(
     k: int,
     batch: int,
 ) -> KernelCall:
-    name = f"dot_{types[0]}_{types[1]}_{result}"
+    dense = right.free_stride == 1 or n == 1
+    name = f"dot_{types[0]}_{types[1]}_{result}" + "_dense" * dense
     words = (
         In(0),
         In(1),
@@ -200,9 +208,11 @@ def _plain(
         right.depth_stride,
     )
     chunk = max(1, 65536 // max(n * k, 1))
-    work = 50.0 + 0.2 * math.prod((m, n, k, batch))
+    work = 50.0 + 0.08 * math.prod((m, n, k, batch))
     launch = Launch(name, words, batch * m, chunk)
-    return KernelCall(_plain_text(*types, result), (name,), (launch,), (), work)
+    return KernelCall(
+        _plain_text(name, *types, result, dense), (name,), (launch,), (), work
+    )
 
 
 def _sum_type(result: str) -> str:
@@ -210,8 +220,8 @@ def _sum_type(result: str) -> str:
 
 
 @functools.cache
-def _plain_text(left: str, right: str, result: str) -> str:
-    """One row of the result per task: vectors run along its columns."""
+def _plain_text(name: str, left: str, right: str, result: str, dense: bool) -> str:
+    """One row of the result per task: vectors run along its columns, some together."""
     total = _sum_type(result)
     w = Writer(schedule.lanes(total in ("i64", "u64", "f64", "c128")))
     a, b, c = w.word("ptr"), w.word("ptr"), w.word("ptr")
@@ -226,21 +236,38 @@ def _plain_text(left: str, right: str, result: str) -> str:
     base_b = w.point_to(b, w.i("mul", number, b_batch), right)
     line_c = w.point_to(c, w.i("mul", task.index, n), result)
     steps = w.binary("mul", w.broadcast(b_free, "i64"), w.lane_index("i64"))
-    strip = w.begin("0", n, w.lanes)
-    mask = w.mask(w.i("sub", n, strip.index))
+    strip = w.begin("0", n, TOGETHER * w.lanes)
+    columns = [w.i("add", strip.index, i * w.lanes) for i in range(TOGETHER)]
+    masks = [w.mask(w.larger_index(w.i("sub", n, at), "0")) for at in columns]
     zero = w.constant(0, total)
     register = w.register(total)
-    start = [(register, part) for part in zero.parts]
+    start = [(register, part) for _ in columns for part in zero.parts]
     inner = w.begin("0", k, 1, start)
     pointer = w.point_to(line_a, w.i("mul", inner.index, a_depth), left)
     x = w.convert(w.load_scalar_broadcast(pointer, left), total)
-    at = w.i("add", w.i("mul", inner.index, b_depth), w.i("mul", strip.index, b_free))
-    y = w.gather(w.point_to(base_b, at, right), steps, right, mask)
-    old = Value(w, inner.carried[0], total, *inner.carried[1:])
-    new = w.add(old, w.mul(x, w.convert(y, total)))
-    parts = w.end(inner, new.parts)
-    value = w.convert(Value(w, parts[0], total, *parts[1:]), result)
-    w.store(value, w.point_to(line_c, strip.index, result), mask)
+    line_b = w.point_to(base_b, w.i("mul", inner.index, b_depth), right)
+    sums = _values(w, inner.carried, zero)
+    new = []
+    for at, mask, old in zip(columns, masks, sums):
+        if dense:
+            y = w.load(w.point_to(line_b, at, right), right, mask)
+        else:
+            y = w.gather(
+                w.point_to(line_b, w.i("mul", at, b_free), right), steps, right, mask
+            )
+        new.append(w.add(old, w.mul(x, w.convert(y, total))))
+    parts = w.end(inner, [part for value in new for part in value.parts])
+    for at, mask, value in zip(columns, masks, _values(w, parts, zero)):
+        w.store(w.convert(value, result), w.point_to(line_c, at, result), mask)
     w.end(strip)
     w.end(task)
-    return module([(f"dot_{left}_{right}_{result}", w)])
+    return module([(name, w)])
+
+
+def _values(w: Writer, parts: list[str], like: Value) -> list[Value]:
+    """Values of the type of `like` in these registers."""
+    step = len(like.parts)
+    return [
+        Value(w, parts[i], like.type, *parts[i + 1 : i + step])
+        for i in range(0, len(parts), step)
+    ]
