@@ -53,7 +53,18 @@ def cbrt(b: Emitter, x: Value) -> Value:
 
 
 def pow(b: Emitter, x: Value, y: Value) -> Value:
-    """x to the power y."""
+    """x to the power y; squares and square roots, which are asked for most, at once."""
+    square = b.compare("oeq", y, 2.0)
+    easy = b.binary("or", square, b.compare("oeq", y, 0.5))
+    # The root of -0 is 0 here, and that of -inf is inf.
+    root = b.square_root(x + 0.0)
+    root = b.select(b.compare("oeq", x, -math.inf), math.inf, root)
+    fast = b.select(square, x * x, root)
+    rest = b.negated(easy)
+    return b.if_any(rest, lambda: b.select(rest, _pow(b, x, y), fast), fast)
+
+
+def _pow(b: Emitter, x: Value, y: Value) -> Value:
     if x.type == "f32":
         magnitude = _pow_of_magnitude_f32(b, x, y)
     else:
