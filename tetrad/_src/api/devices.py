@@ -250,6 +250,9 @@ def block_until_ready(x: Any) -> Any:
         if type(leaf) is Array:
             array_module.ready_buffer(leaf)
     for leaf in leaves:
+        if type(leaf) is Array:
+            leaf.block_until_ready()
+            continue
         if isinstance(leaf, Tracer):
             continue
         wait = getattr(leaf, "block_until_ready", None)

@@ -215,7 +215,7 @@ class JitFunction(TracedFunction):
         if entry is None:
             return self._slow(args, kwargs, key)
         for i in [i for i, x in enumerate(leaves) if type(x) is np.ndarray]:
-            leaves[i] = lazy.passed(leaves[i])
+            leaves[i] = lazy.passed(leaves[i], key[i + 1])  # type: ignore[index]
         return self._known(entry, leaves)
 
     def _apart(

@@ -675,9 +675,8 @@ def _stored(host: np.ndarray[Any, Any], aval: Aval, device: Device, where: Any) 
     return room.tried_twice(flush_quietly, put, host, aval, device, where)
 
 
-def passed(host: np.ndarray[Any, Any]) -> Array:
+def passed(host: np.ndarray[Any, Any], aval: Aval) -> Array:
     """A host array as an operand of an operation that may run anywhere."""
-    aval = aval_of(host)
     return float_in(_narrowed(host, aval), aval)
 
 
