@@ -34,7 +34,7 @@ from tetrad._src.numpy.convert import array_like, fresh_copy, on_device
 from tetrad._src.numpy.dtype import dtype_argument, float_dtype
 from tetrad._src.numpy.elementwise import no_sharding
 from tetrad._src.numpy.index import getitem
-from tetrad._src.numpy.plan import planned
+from tetrad._src.numpy.plan import Planner, planned
 from tetrad._src.numpy.text import format_array as format_array
 from tetrad._src.numpy.text import format_elements as format_elements
 from tetrad._src.numpy.ufunc import operator, prefix, reflected
@@ -108,11 +108,24 @@ TABLE["__abs__"] = prefix(elementwise.absolute, "abs ")
 TABLE["__invert__"] = prefix(logic.bitwise_not, "~")
 
 
-@method
-def __matmul__(x: Any, y: Any) -> Any:
-    if not array_like(y):
-        return NotImplemented
+_products = Planner("x @ y")
+
+
+def _product(x: Any, y: Any) -> Any:
     return contract.product(x, y, "x @ y")
+
+
+@method
+@frames.trims_itself
+def __matmul__(x: Any, y: Any) -> Any:
+    try:
+        if isinstance(y, Value):
+            return _products.run((x.aval, y.aval), _product, (x, y))
+        return _product(x, y) if array_like(y) else NotImplemented
+    except Exception as error:
+        frames.trim_traceback(error)
+        del x, y  # which the frame that raised leads to
+        raise
 
 
 @method

@@ -281,11 +281,9 @@ def _planned_by_several(
     def several(*args: Any, **kwargs: Any) -> Any:
         try:
             operands = args[:arrays]
-            if len(operands) < arrays or not all(
-                isinstance(a, Value) for a in operands
-            ):
+            key: Any = tuple([a.aval for a in operands if isinstance(a, Value)])
+            if len(key) < arrays:
                 return function(*args, **kwargs)
-            key = tuple([a.aval for a in operands])
             if len(args) > arrays or kwargs:
                 key = _key(key, args[arrays:], kwargs)
             try:
