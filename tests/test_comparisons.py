@@ -11,7 +11,8 @@ import pytest
 
 import tetrad
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
 
 from comparisons import cases, compare, known
 
@@ -83,3 +84,10 @@ def test_reasons_hold_for_their_functions_only():
     assert known.reason_for(scalar, refused) == known.SCALAR_TRIM
     assert known.reason_for(CASE, refused) is None
     assert len(list(known.reasons())) > 5
+
+
+def test_every_reason_stands_in_the_documentation():
+    text = (ROOT / "docs" / "differences.md").read_text()
+    listed = " ".join(text.split()).lower()
+    for reason in known.reasons():
+        assert reason.lower() in listed

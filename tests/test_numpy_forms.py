@@ -161,3 +161,49 @@ def test_pickled_objects_stay_with_numpy() -> None:
     np.save(file, np.array([1.0, "two"], object), allow_pickle=True)
     file.seek(0)
     assert jnp.load(file, allow_pickle=True).tolist() == [1.0, "two"]
+
+
+MASKS = {
+    "numpy": np.array([True, False, True, True]),
+    "wide": np.array([[True], [False], [True]]),
+    "number": True,
+    "list": [True, False, False, True],
+}
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty|Degrees of freedom|invalid value|All-NaN")
+@pytest.mark.parametrize("mask", MASKS)
+def test_reductions_of_what_a_mask_picks(mask: str) -> None:
+    where = MASKS[mask]
+    x = BLOCK.copy()
+    x[0, 0, 0] = x[1, 2, 3] = np.nan
+    names = ["sum", "prod", "mean", "var", "std", "any", "all", "max", "min"]
+    names += ["nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin"]
+    for name, axis, keep in itertools.product(names, (None, 1, (0, 2)), (False, True)):
+        options = {"initial": 2} if name[-3:] in ("max", "min") else {}
+        options |= {"axis": axis, "keepdims": keep}
+        host = np.asarray(where) if mask == "list" else where
+        want = getattr(np, name)(x, where=host, **options)
+        if mask == "list":
+            where = jnp.array(where)
+        same(getattr(jnp, name)(x, where=where, **options), want)
+    for name in ("nanmean", "nanvar", "nansum", "mean"):
+        with pytest.raises(ValueError, match="where must be None or a boolean array"):
+            getattr(jnp, name)(x, where=np.array([1, 0, 1, 1]))
+
+
+def test_sums_and_products_as_bools() -> None:
+    x = np.array([[0, 1, 2], [0, 0, 3]], np.int8)
+    for name, axis, initial in itertools.product(
+        ("sum", "prod"), (None, 0, 1, ()), (None, True, False)
+    ):
+        given = {} if initial is None else {"initial": initial}
+        found = getattr(jnp, name)(x, axis, dtype=bool, **given)
+        assert found.dtype == np.bool_
+        same(found, getattr(np, name)(x, axis, dtype=bool, **given))
+
+
+def test_multiples_that_do_not_fit_wrap() -> None:
+    x = np.arange(-127, 128, dtype=np.int8)
+    same(jnp.lcm(x[:, None], x[None, :]), np.lcm(x[:, None], x[None, :]))
+    same(jnp.gcd(x[:, None], x[None, :]), np.gcd(x[:, None], x[None, :]))

@@ -103,7 +103,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     x = matrices(name, "a", a, square=False)
     if mode == "raw":
         return tuple(lax.Geqrf()(x))
-    if mode not in ("reduced", "complete", "r"):
+    if mode not in ("reduced", "full", "complete", "r"):  # full: NumPy's old name
         raise ValueError(
             f'{call(name)}: mode must be "reduced", "complete", "r" or "raw", got {mode!r}'
         )

@@ -32,11 +32,13 @@ def _gcd(x: Any, y: Any) -> Any:
 
 
 def _lcm(x: Any, y: Any) -> Any:
+    """|x| / gcd · |y|, which wraps where it does not fit."""
+    if aval_of(x).kind == "i":
+        x, y = lax.abs(x), lax.abs(y)
     divisor = _gcd(x, y)
     nothing = lax.eq(divisor, zero_like(divisor))
     quotient = lax.div(x, lax.select(nothing, number(divisor, 1), divisor))
     product = lax.mul(quotient, y)
-    product = lax.abs(product) if aval_of(product).kind == "i" else product
     return lax.select(nothing, zero_like(product), product)
 
 

@@ -183,6 +183,8 @@ def cond(x: Any, p: Any = None) -> Value:
     Array(2., dtype=float32)
     """
     v = matrices("jnp.linalg.cond", "x", x, square=p not in (None, 2, -2))
+    if 0 in v.shape[-2:]:
+        raise ValueError(f"jnp.linalg.cond: {describe(v)} has no elements to compare")
     if p in (None, 2, -2):
         s = lax.svd(v, compute_uv=False)
         ratio = s[..., 0] / s[..., -1]

@@ -10,9 +10,7 @@ from tetrad._src.core.bind import Value
 from tetrad._src.numpy import lax, reduce
 from tetrad._src.numpy.convert import value
 from tetrad._src.numpy.elementwise import no_out, number
-from tetrad._src.numpy.logic import as_bool
 from tetrad._src.numpy.plan import planned, planned_whole
-from tetrad._src.numpy.promote import stretch
 from tetrad._src.util import dtypes
 
 
@@ -25,12 +23,12 @@ def _without(x: Value, filler: Any) -> Any:
     return lax.select(lax.ne(x, x), number(x, filler), x)
 
 
-def _numbers(x: Value, where: Any) -> Any:
+def _numbers(x: Value, where: Any, name: str) -> Any:
     """Where `x` is no NaN and `where` holds."""
     valid = lax.eq(x, x)
     if where is None:
         return valid
-    return lax.bitwise_and(valid, stretch(as_bool(where), x.shape))
+    return lax.bitwise_and(valid, reduce.mask_of(where, x.shape, name))
 
 
 @planned()
@@ -189,7 +187,7 @@ def nanmean(
     x = value(a, "jnp.nanmean", "a")
     if not x.aval.inexact:
         return reduce.mean(x, axis, dtype, out, keepdims, where=where)
-    return reduce.mean(x, axis, dtype, out, keepdims, where=_numbers(x, where))
+    return reduce.mean(x, axis, dtype, out, keepdims, where=_numbers(x, where, "jnp.nanmean"))
 
 
 @planned_whole
@@ -210,7 +208,7 @@ def nanvar(
     Array(1., dtype=float32)
     """
     x = value(a, "jnp.nanvar", "a")
-    valid = _numbers(x, where) if x.aval.inexact else where
+    valid = _numbers(x, where, "jnp.nanvar") if x.aval.inexact else where
     return reduce.var(x, axis, dtype, out, ddof, keepdims, where=valid, mean=mean)
 
 

@@ -54,6 +54,14 @@ def masked(x: Value, where: Any, filler: Any, name: str) -> Any:
     """`x` with `filler` where `where` is false."""
     if where is None:
         return x
+    mask = mask_of(where, x.shape, name)
+    if not isinstance(mask, Value):
+        return x if mask else lax.full(x.shape, filler)
+    return lax.select(mask, x, filler)
+
+
+def mask_of(where: Any, shape: tuple[int, ...], name: str) -> Any:
+    """What a reduction counts, of `shape` or a scalar; it must be bools."""
     mask = operand(where, name, "where")
     if aval_of(mask).kind != "b":
         raise ValueError(
@@ -62,15 +70,14 @@ def masked(x: Value, where: Any, filler: Any, name: str) -> Any:
             " where != 0"
         )
     if not isinstance(mask, Value):
-        return x if mask else lax.full(x.shape, filler)
+        return mask
     try:
-        mask = broadcast(mask, x.shape) if mask.ndim else mask
+        return broadcast(mask, shape) if mask.ndim else mask
     except ValueError:
         raise ValueError(
             f"{name}: where is {mask.aval.long_name()}, which does not broadcast to the"
-            f" shape {x.shape} of the array"
+            f" shape {shape} of the array"
         ) from None
-    return lax.select(mask, x, filler)
 
 
 def kept_axes(result: Any, shape: tuple[int, ...], axes: Axes, keepdims: bool) -> Any:
@@ -166,6 +173,8 @@ def _folded(
     x = value(a, name, "a")
     axes = axes_argument(axis, x.ndim, name)
     x, final = _accumulated(x, dtype, promote_integers, name)
+    if x.aval.kind == "b":  # asked for, as the dtype of the result
+        fold, combine = _OF_BOOLS[combine]
     x = masked(x, where, number(x, neutral), name)
     result = with_initial(fold(x, axes), initial, combine, name)
     return lax.convert_element_type(
@@ -173,6 +182,10 @@ def _folded(
     )
 
 
+_OF_BOOLS = {
+    lax.add: (lax.reduce_or, lax.bitwise_or),
+    lax.mul: (lax.reduce_and, lax.bitwise_and),
+}
 summed = functools.partial(_folded, lax.reduce_sum, lax.add, 0, name="jnp.sum")
 multiplied = functools.partial(_folded, lax.reduce_prod, lax.mul, 1, name="jnp.prod")
 

@@ -422,6 +422,8 @@ def _unpacked(packed: Any, im: Any) -> Any:
     shape = aval_of(packed).shape
     rows = len(shape) - 2
     n = shape[-1]
+    if n < 2:  # nothing is paired
+        return complex_of(packed, zeros_like(packed))
     first = slice_in_dim(packed, 0, 1, axis=rows)
     following = concatenate([slice_in_dim(packed, 1, n, axis=rows), first], rows)
     before = concatenate([first, slice_in_dim(packed, 0, n - 1, axis=rows)], rows)

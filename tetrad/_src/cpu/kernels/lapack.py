@@ -206,7 +206,7 @@ def build(parameters: Any, operands: list[Operand], results: list[Aval]) -> Kern
     words += [work[name][1] for name in work]
     words += [a.value for c in recipe.calls for a in c.arguments if isinstance(a, Int)]
     text = _text(type, _structure(recipe), len(operands), tuple(nan), tuple(work))
-    total = batch if all(math.prod(shape) for shape, _ in parameters["results"]) else 0
+    total = batch if any(math.prod(shape) for shape, _ in parameters["results"]) else 0
     launch = Launch("lapack", tuple(words), total, chunk)
     space = scratch * max(1, -(-batch // chunk))
     return KernelCall(text, ("lapack",), [launch], [space], batch * recipe.cost + 300.0)
