@@ -11,10 +11,11 @@ import pytest
 
 import tetrad
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 
 from comparisons import cases, compare, known
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")

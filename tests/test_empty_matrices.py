@@ -12,7 +12,17 @@ import tetrad.numpy as jnp
 import tetrad.scipy.linalg as sl
 from tetrad import lax
 
-SHAPES = [(0, 0), (1, 1), (0, 2), (2, 0), (1, 3), (3, 1), (2, 0, 0), (0, 1, 1), (2, 1, 1)]
+SHAPES = [
+    (0, 0),
+    (1, 1),
+    (0, 2),
+    (2, 0),
+    (1, 3),
+    (3, 1),
+    (2, 0, 0),
+    (0, 1, 1),
+    (2, 1, 1),
+]
 TYPES = ["float32", "complex64"]
 
 

@@ -171,7 +171,9 @@ MASKS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Mean of empty|Degrees of freedom|invalid value|All-NaN")
+@pytest.mark.filterwarnings(
+    "ignore:Mean of empty|Degrees of freedom|invalid value|All-NaN"
+)
 @pytest.mark.parametrize("mask", MASKS)
 def test_reductions_of_what_a_mask_picks(mask: str) -> None:
     where = MASKS[mask]

@@ -92,7 +92,9 @@ SMALL_SIXES = "6 of float4_e2m1fn is the integer 6, not the largest integer"
 SMALL_COUNTS = "bits of 4-bit integers are counted without copies of the sign"
 POWERS_OF_TWO = "numbers of float8_e8m0fnu stay what they are; XLA loses the smallest"
 
-EXACT = "atanh, betainc and lgamma of float64 are right to the last digits; JAX's are not"
+EXACT = (
+    "atanh, betainc and lgamma of float64 are right to the last digits; JAX's are not"
+)
 ZETA = "zeta of numbers below 1 is NaN, as in SciPy"
 NO_AXES = "a sum over no axes is the array itself, of bools, too"
 

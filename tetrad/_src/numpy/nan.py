@@ -187,7 +187,9 @@ def nanmean(
     x = value(a, "jnp.nanmean", "a")
     if not x.aval.inexact:
         return reduce.mean(x, axis, dtype, out, keepdims, where=where)
-    return reduce.mean(x, axis, dtype, out, keepdims, where=_numbers(x, where, "jnp.nanmean"))
+    return reduce.mean(
+        x, axis, dtype, out, keepdims, where=_numbers(x, where, "jnp.nanmean")
+    )
 
 
 @planned_whole
