@@ -32,6 +32,7 @@ from tetrad._src.cpu.literals import element_type, scalar_format
 from tetrad._src.cpu.llvm import Writer, module
 from tetrad._src.cpu.loops import (
     FIND_ROWS,
+    FIND_SHORT,
     FLAT,
     FOLD_COLUMNS,
     FOLD_ROWS,
@@ -87,6 +88,7 @@ TEMPLATES = {
     FOLD_ROWS: write_rows,
     FOLD_WHOLE: write_rows,
     FIND_ROWS: write_find,
+    FIND_SHORT: write_find,
     FOLD_COLUMNS: write_columns,
 }
 

@@ -228,6 +228,13 @@ class Writer(Block):
         lanes = self.lanes
         if lanes == 1:
             return self.emit("i1", f"icmp sgt i64 {remaining}, 0")
+        if engine.vector_bits() == 512 and lanes < 64:
+            # Masks are registers there, filled in two instructions.
+            self.declarations.add("declare i64 @llvm.umin.i64(i64, i64)")
+            count = self.raw(f"call i64 @llvm.umin.i64(i64 {remaining}, i64 {lanes})")
+            bits = self.i("sub", self.i("shl", "1", count), 1)
+            short = self.raw(f"trunc i64 {bits} to i{lanes}")
+            return self.emit("i1", f"bitcast i{lanes} {short} to <{lanes} x i1>")
         name = f"llvm.get.active.lane.mask.v{lanes}i1.i64"
         self.declarations.add(f"declare <{lanes} x i1> @{name}(i64, i64)")
         return self.emit("i1", f"call <{lanes} x i1> @{name}(i64 0, i64 {remaining})")
@@ -265,17 +272,29 @@ class Writer(Block):
         ]
         return Value(self, refs[0], x.type, *refs[1:])
 
-    def first_lane(self, where: Value) -> str:
-        """The number of the first lane that is true, as i64; none: that of lanes."""
+    def first_lane(self, *where: Value) -> str:
+        """The number of the first lane that is true, as i64, counted through all these
+        vectors, one or a power of two; if there is none, that of lanes."""
+        masks = [value.ref for value in where]
         lanes = self.lanes
+        while len(masks) > 1:
+            order = ", ".join([f"i32 {lane}" for lane in range(2 * lanes)])
+            masks = [
+                self.raw(
+                    f"shufflevector <{lanes} x i1> {low}, <{lanes} x i1> {high},"
+                    f" <{2 * lanes} x i32> <{order}>"
+                )
+                for low, high in zip(masks[::2], masks[1::2])
+            ]
+            lanes *= 2
         if lanes == 1:
-            return self.raw(f"select i1 {where.ref}, i64 0, i64 1")
+            return self.raw(f"select i1 {masks[0]}, i64 0, i64 1")
         self.declarations.add(f"declare i{lanes} @llvm.cttz.i{lanes}(i{lanes}, i1)")
-        bits = self.raw(f"bitcast <{lanes} x i1> {where.ref} to i{lanes}")
+        bits = self.raw(f"bitcast <{lanes} x i1> {masks[0]} to i{lanes}")
         count = self.raw(
             f"call i{lanes} @llvm.cttz.i{lanes}(i{lanes} {bits}, i1 false)"
         )
-        return self.raw(f"zext i{lanes} {count} to i64")
+        return count if lanes == 64 else self.raw(f"zext i{lanes} {count} to i64")
 
     def half(self, x: Value, first: int) -> Value:
         """Half of the lanes, from lane `first` on; a single one is a scalar."""

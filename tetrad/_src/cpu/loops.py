@@ -2,7 +2,7 @@
 
     Loops    ::= template lanes outer inner-classes Entry* Write* Fold* flags
     template ::= flat | rows | fold_rows | fold_whole | fold_columns | find_rows
-               | tiles | scatter | turns
+               | find_short | tiles | scatter | turns
     class    ::= c | b | s | t          stride along vectors: 1, 0, any; read in tiles
 
 A `Loops` is the key of the kernel cache: equal ones have equal text. Extents, strides,
@@ -26,6 +26,7 @@ from tetrad._src.passes.ir import Inner
 from tetrad._src.passes.text import inner_lines
 
 FIND_ROWS = "find_rows"
+FIND_SHORT = "find_short"
 FLAT = "flat"
 FOLD_ROWS = "fold_rows"
 FOLD_WHOLE = "fold_whole"

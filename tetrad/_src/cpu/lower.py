@@ -19,6 +19,7 @@ from tetrad._src.cpu.loops import (
     ACROSS,
     CONTIGUOUS,
     FIND_ROWS,
+    FIND_SHORT,
     FLAT,
     FOLD_COLUMNS,
     FOLD_ROWS,
@@ -722,7 +723,9 @@ def _row_template(
     kernel: Kernel, folds: tuple[Fold, ...], form: trees.Tree, ns: float
 ) -> tuple[str, trees.Tree]:
     """How rows are visited. What is short is not worth several tasks."""
-    template = FIND_ROWS if _finds(kernel, folds, form) else FOLD_ROWS
+    template = FOLD_ROWS
+    if _finds(kernel, folds):
+        template = FIND_SHORT if form.length < schedule.FIND_FROM else FIND_ROWS
     if form.blocks == 1:
         return template, form
     small = ns * form.length * form.rows <= schedule.WHOLE_NS
@@ -740,12 +743,11 @@ def _row_template(
     return template, form
 
 
-def _finds(kernel: Kernel, folds: tuple[Fold, ...], form: trees.Tree) -> bool:
+def _finds(kernel: Kernel, folds: tuple[Fold, ...]) -> bool:
     """Whether to find the index of an element after the element itself."""
     op, types = folds[0].op, folds[0].types
     return (
         len(folds) == 1
-        and form.length >= schedule.FIND_LEAST
         and not (kernel.writes or kernel.scatters)
         and kernel.cost <= schedule.FIND_COST
         and type(op) is not MergeStates

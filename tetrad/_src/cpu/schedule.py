@@ -11,7 +11,7 @@ from tetrad._src.cpu import engine
 CHUNK = 32768  # elements of a light kernel in one chunk
 TASK_NS = 10_000.0  # a chunk should take about this long
 WHOLE_NS = 20_000.0  # what a fold may take in one task, to save others and their states
-FIND_LEAST = 256  # elements of a row in which it is quicker to look for one twice
+FIND_FROM = 320  # elements of a row that is not looked through to its end
 FIND_COST = 8.0  # of elements that are computed again to find one of them
 MOST_CHUNKS = 1024  # of loops whose turns nobody can count beforehand
 POINT_NS = 1.0  # an element read at computed coordinates
