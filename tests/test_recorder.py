@@ -15,6 +15,7 @@ import tetrad as jax
 import tetrad.numpy as jnp
 from tetrad._src.runtime import lazy
 
+NAME = os.path.basename(__file__)
 pytestmark = pytest.mark.usefixtures("few_objects")
 
 
@@ -497,3 +498,32 @@ def test_results_that_nobody_needs_are_left_out_if_large():
     fraction = jnp.modf(large)[0].block_until_ready()
     assert ledger.total - before == large.nbytes
     assert float(fraction[7]) == 0.5
+
+
+def test_results_that_are_awaited_together_know_their_own_lines():
+    x = jnp.arange(10.0)
+    for _ in range(4):
+        a = x + 1.0
+        b = a * 2.0
+        c = x - 1.0
+        b.block_until_ready()
+        for y, want in ((a, x + 1), (b, (x + 1) * 2), (c, x - 1)):
+            np.testing.assert_array_equal(y, want)
+    lines = [line for line, _, _ in x.device.ledger.by_line() if NAME in line]
+    base = test_results_that_are_awaited_together_know_their_own_lines.__code__
+    first = base.co_firstlineno
+    assert {int(line.rsplit(":", 1)[1]) - first for line in lines} >= {1, 3, 4, 5}
+
+
+def test_a_few_results_and_what_nobody_needs():
+    x = jnp.arange(10.0)
+    for turn in range(4):
+        a, dead, b = x + 1.0, x * 5.0, x * 2.0
+        del dead
+        np.testing.assert_array_equal(b, np.arange(10.0) * 2)
+        np.testing.assert_array_equal(a, np.arange(10.0) + 1)
+        a, b = x + 1.0, x * float(turn)
+        c = a + b
+        del a
+        np.testing.assert_array_equal(c, np.arange(10.0) * (turn + 1) + 1)
+        np.testing.assert_array_equal(b, np.arange(10.0) * turn)

@@ -20,7 +20,9 @@ from tetrad._src.runtime.device import Device
 
 _STATUS = JOB["STATUS"]
 
-Launch = Callable[[Sequence[Buffer], Sequence[Any], Device, Any], list[Buffer] | None]
+Launch = Callable[
+    [Sequence[Buffer], Sequence[Any], Device, Sequence[Any]], list[Buffer] | None
+]
 
 
 def short_way(
@@ -42,7 +44,10 @@ def short_way(
     run, tickets = image.runner.run_inline, image.runner.tickets
 
     def launch(
-        buffers: Sequence[Buffer], scalars: Sequence[Any], device: Device, line: Any
+        buffers: Sequence[Buffer],
+        scalars: Sequence[Any],
+        device: Device,
+        lines: Sequence[Any],
     ) -> list[Buffer] | None:
         done = tickets[DONE]
         number = 0
@@ -55,7 +60,7 @@ def short_way(
             return None
         ledger = device.ledger
         outs = []
-        for aval, nbytes, size in sizes:
+        for (aval, nbytes, size), line in zip(sizes, lines):
             made = reused(nbytes, size, ledger, line, done, aval, runs)
             if made is None:
                 made = allocate(nbytes, size, device, line, done, aval)
@@ -64,7 +69,7 @@ def short_way(
             outs.append(made)
         if arena:
             scratch = allocate(
-                arena, arena_size, device, line, done, None, "intermediates"
+                arena, arena_size, device, lines[0], done, None, "intermediates"
             )
             words[number] = scratch.pointer
         if scalars:

@@ -30,8 +30,8 @@ class Executable(Protocol):
     work: int  # estimated nanoseconds on the device
 
     # A short way to `execute` what takes nothing over: gives a buffer an output for
-    # (buffers, scalars, device, line), or None if it cannot now.
-    launch: Callable[[Sequence[Any], Sequence[Any], Any, Any], list[Any] | None] | None
+    # (buffers, scalars, device, lines), or None if it cannot now.
+    launch: Callable[..., list[Any] | None] | None
 
     def text(self, stage: str) -> str:
         """A stage of the compilation as text."""

@@ -371,11 +371,11 @@ def _run_for(
     After Ctrl-C `x` has a buffer if it must not run again: if it was taking one over.
     """
     global launched
-    where = x.where
+    lines = (x.where,) if outs is None else [out.where for out in outs]
     device = x.placement.device
     launch = executable.launch
     if launch is not None and takeovers[0] is None and not runs.listeners:
-        results = launch(buffers, scalars, device, where)
+        results = launch(buffers, scalars, device, lines)
         if results is not None:
             if outs is None:
                 x.buffer = results[0]
@@ -384,8 +384,7 @@ def _run_for(
             return
     run = device.backend.execute
     if runs.listeners:
-        run = functools.partial(_observed, (where,))
-    lines = (where,) if outs is None else (where,) * len(outs)
+        run = functools.partial(_observed, (x.where,))
     launched = False
     try:
         results = run(executable, buffers, scalars, takeovers, device, lines)
@@ -403,11 +402,11 @@ def _run_for(
 
 
 def run_few(tape: Any, count: int, x: Array) -> bool:
-    """Runs the first `count` nodes of a tape, of which `x` is the last, for `x`.
+    """Runs the first `count` nodes of a tape, of which `x` is one.
 
-    No if they are not all needed for `x`, and for nothing else, or if they have no
-    program yet. What `submit` and its callers find out in several passes is found in
-    one here, and short cuts are taken to where it gets too special.
+    No if some are needed for nothing, or if they have no program yet. What `submit` and
+    its callers find out in several passes is found in one here, and short cuts are taken
+    to where it gets too special.
     """
     nodes = tape.nodes[:count]
     held = counts.count(nodes)  # first: no local may hold a node yet
@@ -415,23 +414,29 @@ def run_few(tape: Any, count: int, x: Array) -> bool:
     found = _survey(nodes, tape, x.placement)
     if found is None or runs.listeners:
         return False
-    nodes.pop()
+    parts, leaves, scalars = found
+    outs = []
     for holders, node in zip(held, nodes):
-        if not node.uses or holders > counts.NODE + node.uses:
+        if holders > counts.NODE + node.uses:
+            outs.append(node)
+        elif not node.uses:
             return False
-    key, leaves, scalars = found
-    executable = _programs.get((device.backend, key))
+    parts.append(tuple([out.position for out in outs]))
+    executable = _programs.get((device.backend, tuple(parts)))
     if executable is None:
         return False
-    takeovers: list[int | None] = [None]
+    takeovers: list[int | None] = [None] * len(outs)
     copied = executable.copies
-    (donor,) = executable.donors
-    if donor is not None and counts.owns(leaves, donor, leaves[donor].uses + 1):
-        takeovers, copied = [donor], [c for c in copied if c.output is None]
+    if len(outs) == 1:
+        (donor,) = executable.donors
+        if donor is not None and counts.owns(leaves, donor, leaves[donor].uses + 1):
+            takeovers, copied = [donor], [c for c in copied if c.output is None]
+    elif copied or max([out.aval.nbytes for out in outs]) > TAKE_OVER:
+        return False  # what they take over matters
     if copied and (config.tetrad_no_copies or events.copies.listeners):
         return False
     buffers = [y.buffer for y in leaves]
-    _run_for(x, None, executable, buffers, scalars, takeovers)
+    _run_for(x, outs, executable, buffers, scalars, takeovers)
     if copied:
         copies.count(copied, device)
     return True
@@ -439,8 +444,8 @@ def run_few(tape: Any, count: int, x: Array) -> bool:
 
 def _survey(
     nodes: list[Array], tape: Any, place: Any
-) -> tuple[Any, list[Array], list[Any]] | None:
-    """What `_key` gives, if all nodes are needed for the last one; notes `uses`.
+) -> tuple[list[Any], list[Array], list[Any]] | None:
+    """What `_key` gives, less the results, if all nodes are needed; notes `uses`.
 
     None where a node is a call's result, known to the language, or on another device
     than `place`, and where an operand is pending elsewhere, or deleted.
@@ -482,8 +487,7 @@ def _survey(
                 leaves.append(arg)
                 add(arg.aval)
             add(arg.position)
-    add((position - 1,))
-    return tuple(parts), leaves, scalars
+    return parts, leaves, scalars
 
 
 def _compile(

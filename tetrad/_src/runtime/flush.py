@@ -191,10 +191,10 @@ def _begin_counting(snapshot: list[Array]) -> None:
 
 
 def _run_short(tape: Tape, x: Array) -> bool:
-    """Runs a tape of one operation or call, or of a few that lead to `x` alone, in short.
+    """Runs a tape of one operation or call, or of a few operations, in short.
 
-    Says no if what `flush` finds out matters: other results that live, operands that are
-    pending elsewhere, an update that copies, memory that is full.
+    Says no if what `flush` finds out matters: results that nobody needs, operands that
+    are pending elsewhere, an update that copies, memory that is full.
     """
     global _busy
     nodes = tape.nodes
@@ -207,7 +207,7 @@ def _run_short(tape: Tape, x: Array) -> bool:
         if several:
             if count != 1 + len(nodes[0].entry.projections):
                 return False
-        elif nodes[count - 1] is not x or count > SHORT:
+        elif count > SHORT or (count == 1 and nodes[0] is not x):
             return False
         collecting = isenabled()
         try:
