@@ -150,3 +150,31 @@ def test_errors_are_those_of_the_function():
             jnp.gradient(x[:1])
         with pytest.raises(ValueError, match="method"):
             jnp.linalg.slogdet(jnp.asarray(M), method="none")
+
+
+def test_plans_follow_settings_that_change_what_is_computed():
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(32, 32)), "float32")
+    exact = three_times(jnp.linalg.multi_dot, [x, x, x])[-1]
+    with jax.default_matmul_precision("BF16_BF16_F32"):
+        for out in three_times(jnp.linalg.multi_dot, [x, x, x]):
+            assert np.abs(out - exact).max() > 1e-3
+    for out in three_times(jnp.linalg.multi_dot, [x, x, x]):
+        np.testing.assert_array_equal(out, exact)
+
+    def rules():
+        return str(jax.make_jaxpr(nn.softmax)(x[0])).count("custom_jvp_call")
+
+    three_times(nn.softmax, x[0])
+    assert rules() == 0
+    with jax.softmax_custom_jvp(True):
+        assert rules() == 1
+    assert rules() == 0
+
+    with pytest.warns(UserWarning, match="float64"):
+        three_times(jnp.linspace, 0, 1, 5, dtype="float64")
+    jax.config.update("jax_explicit_x64_dtypes", "error")
+    try:
+        with pytest.raises(ValueError, match="float64"):
+            jnp.linspace(0, 1, 5, dtype="float64")
+    finally:
+        jax.config.update("jax_explicit_x64_dtypes", "warn")

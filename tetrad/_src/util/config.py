@@ -126,7 +126,7 @@ class Config(threading.local):
             before = _process[name]
             _process[name] = value
             _publish()
-        if name == _PRECISION and value != before:
+        if name in _PLANNED and value != before:
             clear_caches("plans of ")
         if name in _switches:
             _count(name, bool(value) - bool(before))
@@ -280,20 +280,24 @@ _KEY_CHECKS: Final = ("jax_debug_key_reuse", "tetrad_key_check")
 _process: Final[dict[str, Any]] = {name: e.default for name, e in SETTINGS.items()}
 
 
-# Plans of calls follow the process-wide precision, and are made again if it changes.
-_PRECISION: Final = "jax_default_matmul_precision"
+# Plans of calls follow these process-wide, and are made again if one changes.
+_PLANNED: Final = (
+    "jax_default_matmul_precision",
+    "jax_explicit_x64_dtypes",
+    "jax_softmax_custom_jvp",
+)
 
 
 def _write(values: dict[str, Any], name: str, value: Any) -> None:
     """Writes one value, and what is derived from it."""
     values[name] = value
-    if name in COMPILED:
+    if name in COMPILED or name in _PLANNED:
         values["x64"] = values["jax_enable_x64"]
         values["key"] = tuple([values[compiled] for compiled in COMPILED])
         unchanged = (
             values["jax_numpy_dtype_promotion"] == "standard"
             and values["jax_numpy_rank_promotion"] == "allow"
-            and values[_PRECISION] == _process[_PRECISION]
+            and all(values[planned] == _process[planned] for planned in _PLANNED)
             and values["tetrad_bounds"] != "error"
         )
         values["mode"] = int(values["x64"]) if unchanged else 2
