@@ -6,7 +6,9 @@ is the list of operations with their operands, and running it costs little more 
 operations themselves. A call is planned when it is made for the second time. Eager code
 records a plan of several operations as one call.
 
-`planned` is the decorator; `Planner` is for functions that make their own keys.
+`planned` is the decorator for functions of one array or a few, `planned_whole` for those
+that compute with all arrays that they are given; `Planner` is for functions that make
+their own keys.
 """
 
 from __future__ import annotations
@@ -48,21 +50,15 @@ class Plan:
     """Operations on numbered values: the arguments, then literals, then results."""
 
     __slots__ = (
-        "chain",
-        "direct",
-        "literals",
-        "steps",
-        "outs",
-        "single",
-        "whole",
-        "kind",
-    )
+        "chain", "direct", "literals", "steps", "outs", "single", "whole", "kind",
+    )  # fmt: skip
 
     def __init__(self, jaxpr: Jaxpr, kind: type | None, long: int) -> None:
         self.kind = kind  # of the container of the results; None: it is one array
         self.single = single = kind is None
-        together = len(jaxpr.eqns) >= long or any(e.op.multiple for e in jaxpr.eqns)
-        together = together and not _moves_keys(jaxpr)
+        # A call is looked up sooner than an operation with several results.
+        several = any([eqn.op.multiple for eqn in jaxpr.eqns])
+        together = (several or len(jaxpr.eqns) >= long) and not _moves_keys(jaxpr)
         self.whole = ClosedCall(_nowhere(jaxpr)) if together else None
         self.chain = _chain(jaxpr)
         self.direct = _direct(jaxpr) if single else None
