@@ -111,3 +111,41 @@ def test_condition_of_nothing() -> None:
             jnp.linalg.cond(jnp.zeros((2, 0, 0)), p)
     with pytest.raises(ValueError, match="no elements"):
         jax.jit(jnp.linalg.cond)(jnp.zeros((0, 3)))
+
+
+def test_a_function_of_real_values_is_on_one_side_of_its_cut() -> None:
+    """Real values of a real matrix are not moved off the axis by rounding."""
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 5, 12):
+        v = rng.standard_normal((n, n)) + 3 * np.eye(n)
+        w = np.where(np.arange(n) % 2, 1.0, -1.0) * np.arange(1, n + 1)
+        a = (v * w) @ np.linalg.inv(v)
+        with jax.enable_x64(True):
+            for function, found in (
+                (np.sqrt, sl.sqrtm(a)),
+                (np.log, sl.funm(a, jnp.log)),
+                (lambda z: z**-0.7, sl.funm(a, lambda z: z**-0.7)),
+                (np.abs, sl.funm(a, jnp.abs)),
+            ):
+                want = (v * function(w + 0j)) @ np.linalg.inv(v)
+                np.testing.assert_allclose(found, want, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("shift", [0, 1j])
+def test_slopes_of_hermitian_inverses_are_those_of_what_is_looked_at(
+    n: int, shift: complex
+) -> None:
+    rng = np.random.default_rng(2)
+    a, d = [
+        rng.standard_normal((n, n)) + shift * rng.standard_normal((n, n)) for _ in "ad"
+    ]
+    a = (a + adjoint(a)) / 2
+    with jax.enable_x64(True):
+
+        def inverse(x: Any) -> Any:
+            return jnp.linalg.pinv(x, hermitian=True)
+
+        _, slope = jax.jvp(inverse, (jnp.array(a),), (jnp.array(d),))
+        rise = np.asarray(inverse(a + 1e-6 * d)) - np.asarray(inverse(a - 1e-6 * d))
+        np.testing.assert_allclose(slope, rise / 2e-6, rtol=1e-5, atol=1e-6)

@@ -327,6 +327,8 @@ def _pinv_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
     (a, rtol), (da, _) = primals, tangents
     p: Any = _pinv(a, rtol, hermitian)
     ph, dah = adjoint(p), adjoint(da)
+    if hermitian:  # what is not symmetric in a matrix is not looked at
+        da = dah = (da + dah) / 2
     if a.shape[-2] >= a.shape[-1]:  # products in the order in which they stay small
         turned = (p @ ph) @ dah
         other = (dah @ ph) @ p

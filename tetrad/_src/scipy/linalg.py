@@ -622,8 +622,10 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     """
     if blocksize > 1:
         raise NotImplementedError("sqrtm: blocksize must be 1")
-    t, z = schur(A, output="complex")
+    t, z = _triangular_form(A)
     n = t.shape[-1]
+    if n == 0:
+        return t
     diagonal = jnp.sqrt(jnp.diagonal(t, axis1=-2, axis2=-1))
 
     def column(j: Any, root: Any) -> Any:
@@ -643,6 +645,15 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     return _product(z, root, adjoint(z))
 
 
+def _triangular_form(A: Any) -> tuple[Any, Any]:
+    """The complex Schur form in which real values of a real matrix stay real.
+
+    Which side of a branch cut they are on is then no matter of rounding.
+    """
+    t, z = schur(A)
+    return (t, z) if jnp.iscomplexobj(t) else rsf2csf(t, z)
+
+
 @apart
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a matrix, by Parlett's recurrence on its Schur form.
@@ -658,27 +669,27 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     A = jnp.asarray(A)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"funm: A must be one square matrix, got shape {A.shape}")
-    t, z = schur(A, output="complex")
+    t, z = _triangular_form(A)
     n = t.shape[-1]
-    f = jnp.diag(func(jnp.diag(t)))
-    smallest = jnp.inf
-    for p in range(1, n):
-        for i in range(n - p):
-            j = i + p
-            total = t[i, j] * (f[j, j] - f[i, i])
-            inner = slice(i + 1, j)
-            total = total + jnp.dot(t[i, inner], f[inner, j])
-            total = total - jnp.dot(f[i, inner], t[inner, j])
-            gap = t[j, j] - t[i, i]
-            f = f.at[i, j].set(
-                jnp.where(gap != 0, total / jnp.where(gap == 0, 1, gap), total)
-            )
-            smallest = jnp.minimum(smallest, jnp.abs(gap))
+    values = jnp.asarray(func(jnp.diag(t))).astype(t.dtype)
+    rises = values - values[:, None]
+    gaps = jnp.diag(t) - jnp.diag(t)[:, None]
+    above = jnp.triu(t, 1)
+    place = jnp.arange(n) - jnp.arange(n)[:, None]
+
+    def diagonal(p: Any, f: Any) -> Any:
+        # The p-th diagonal above the main one, from those between the two.
+        total = t * rises + _product(above, f) - _product(f, above)
+        new = jnp.where(gaps != 0, total / jnp.where(gaps == 0, 1, gaps), total)
+        return jnp.where(place == p, new, f)
+
+    f = lax.fori_loop(1, n, diagonal, jnp.zeros_like(rises)) + jnp.diag(values)
     result = _product(z, f, adjoint(z))
     if disp:
         return result
     eps = float(jnp.finfo(A.real.dtype).eps)
-    norm = jnp.linalg.norm(jnp.triu(t, 1), 1)
+    smallest = jnp.min(jnp.where(place > 0, jnp.abs(gaps), jnp.inf), initial=jnp.inf)
+    norm = jnp.linalg.norm(above, 1)
     error = jnp.maximum(eps, eps / jnp.where(smallest == 0, eps, smallest) * norm)
     return result, jnp.minimum(1, error)
 
