@@ -178,3 +178,27 @@ def test_plans_follow_settings_that_change_what_is_computed():
             jnp.linspace(0, 1, 5, dtype="float64")
     finally:
         jax.config.update("jax_explicit_x64_dtypes", "warn")
+
+
+NEED_VALUES = {
+    "split": lambda x, i: jnp.split(x, jnp.array([1, 3])),
+    "hsplit": lambda x, i: jnp.hsplit(x, jnp.array([2])),
+    "matrix_power": lambda x, i: jnp.linalg.matrix_power(jnp.asarray(M), i),
+    "one_hot": lambda x, i: nn.one_hot(jnp.arange(3), i),
+    "round": lambda x, i: jnp.round(x, i),
+    "unpackbits": lambda x, i: jnp.unpackbits(jnp.array([9], "uint8"), count=i),
+    "fft": lambda x, i: jnp.fft.fft(x, i),
+    "norm": lambda x, i: jnp.linalg.norm(x, i.astype("float32")),
+    "trace": lambda x, i: jnp.trace(jnp.asarray(M), i - 3),
+    "lstsq": lambda x, i: jnp.linalg.lstsq(jnp.asarray(M), x[:2], jnp.float32(0.1)),
+}
+
+
+@pytest.mark.parametrize("name", NEED_VALUES)
+def test_arrays_whose_values_are_options_are_read_each_time(name):
+    x = jnp.asarray(X)
+    for number in (3, 2, 3):
+        found = [NEED_VALUES[name](x, jnp.int32(number)) for _ in range(3)]
+        for other in found[1:]:
+            jax.tree.map(np.testing.assert_array_equal, found[0], other)
+    assert NEED_VALUES["one_hot"](x, jnp.int32(5)).shape == (3, 5)

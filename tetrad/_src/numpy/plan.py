@@ -339,7 +339,11 @@ def planned_whole(function: F, numbers: Set[type] = frozenset()) -> F:
             if plan is None:
                 plans[config.mode][key] = SEEN
                 return function(*args, **kwargs)
-            made = plans[config.mode][key] = make(again, operands)
+            try:
+                made = make(again, operands)
+            except Exception:  # it needs the value of an array, or says what is wrong
+                made = NEVER
+            plans[config.mode][key] = made
             if type(made) is Plan:
                 return made.result(operands)
             return function(*args, **kwargs)
