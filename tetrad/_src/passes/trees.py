@@ -2,7 +2,8 @@
 
 In: a space and the axes that are folded. Out: a `Tree`. Since neither fusion, nor the
 layout of operands, nor the number of threads enters, they cannot change a bit of the
-result. An operand that cannot be walked as its tree wants is made dense first.
+result. An operand that cannot be walked as its tree wants is made dense first. Blocks of
+folds in which order does not matter may be cut anew when the kernel is lowered.
 
 Extents of 1 are ignored. If the last axis is folded, or few elements follow the last
 folded one, vectors run along the latter (`rows`): short neighbouring folded axes are
