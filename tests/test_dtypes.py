@@ -151,7 +151,7 @@ def test_strict_promotion() -> None:
 
 def test_types_without_a_place() -> None:
     for bad in (float0, np.dtype("S3"), np.dtype(object)):
-        with pytest.raises(ValueError, match="arrays cannot have dtype"):
+        with pytest.raises(TypeError, match="arrays cannot have dtype"):
             promote_types(bad, "float32")
 
 
