@@ -372,3 +372,9 @@ def test_derivatives_of_any_fold_over_windows(combine, padding, how):
 
     with jax.enable_x64(True):
         check_grads(folded, (x,), 2)
+
+
+def test_windows_start_with_one_number():
+    for function in (lax.add, lax.max, lambda x, y: x + y + 1):
+        with pytest.raises(TypeError, match=r"init_values have shapes \[\(1,\)\]"):
+            lax.reduce_window(jnp.ones(3), jnp.ones(1), function, (2,), (1,), "VALID")

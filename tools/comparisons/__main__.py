@@ -1,6 +1,6 @@
 """Compares this library with JAX, case by case, and prints where they disagree.
 
-    python -m comparisons [--only REGEX] [--sample 0.1] [--processes 2] [--verbose]
+    python -m comparisons [--only REGEX] [--sample 0.1] [--rest] [--processes 2] [--verbose]
 
 The exit status is 1 if a disagreement is left that `known.py` does not explain. A case
 that does not come back counts as one, and the rest goes on behind it.
@@ -30,6 +30,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="comparisons", description=__doc__)
     parser.add_argument("--only", default="", help="functions whose name this matches")
     parser.add_argument("--sample", type=float, default=1.0, help="part of the cases")
+    parser.add_argument("--rest", action="store_true", help="what --sample leaves out")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true", help="every disagreement")
     parser.add_argument("--part", default="", help=argparse.SUPPRESS)
@@ -125,7 +126,7 @@ def _part(options: Any) -> int:
         os._exit(3)
 
     wanted = (c for c in cases.every() if re.search(options.only, c.function))
-    chosen = (c for c in wanted if chooser.random() < options.sample)
+    chosen = (c for c in wanted if (chooser.random() < options.sample) != options.rest)
     for position, case in enumerate(chosen):
         if position % parts != number or position < options.begin:
             continue

@@ -47,7 +47,7 @@ def reduce_window(
       base_dilation: how far the elements of the operand are spread.
       window_dilation: how far the elements of a window are apart.
 
-    ValueError if an entry is missing or not positive.
+    ValueError if an entry is missing or not positive, TypeError for starts with axes.
     Source: https://openxla.org/stablehlo/spec#reduce_window
 
     >>> from tetrad import lax
@@ -61,6 +61,12 @@ def reduce_window(
     leaves, treedef = tree.flatten(operand)
     leaves = [check_operand(x, name) for x in leaves]
     starts = treedef.flatten_up_to(init_value)
+    shapes = [aval_of(check_operand(start, name)).shape for start in starts]
+    if any(shapes):
+        raise TypeError(
+            "lax.reduce_window expected init_values to be scalars but init_values have"
+            f" shapes {shapes}. A window starts with one number for each array."
+        )
     shape = aval_of(leaves[0]).shape
     how = sliding(
         name,
