@@ -117,3 +117,29 @@ def test_sums_in_one_task_or_several_are_the_same(n, dtype):
 
         split = jax.jit(lambda v: (v.sum(), dear(v).sum()))(v)[0]
         np.testing.assert_array_equal(split, v.sum())
+
+
+EDGES = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-45, -1e-45, 3.5, 1e30]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("largest", [True, False])
+def test_bounds_that_are_numbers_order_zeros_and_nan(dtype, largest):
+    function = jnp.maximum if largest else jnp.minimum
+    with jax.enable_x64(dtype == "float64"):
+        x = jnp.asarray(np.resize(EDGES, 100), "float32").astype(dtype)
+        for edge in EDGES:
+            bound = jnp.asarray(edge, "float32").astype(dtype)
+            want = function(x, jnp.full_like(x, bound))
+            number = float(bound)
+            for found in (
+                function(x, number),
+                function(number, x),
+                function(x, bound),
+                jax.jit(lambda x, number=number: function(x, number))(x),
+                jax.jit(function)(x, bound),
+            ):
+                np.testing.assert_array_equal(jnp.isnan(found), jnp.isnan(want))
+                known = ~np.isnan(np.asarray(want, "float64"))
+                one, other = np.asarray(found)[known], np.asarray(want)[known]
+                assert one.tobytes() == other.tobytes(), (edge, one, other)

@@ -205,7 +205,7 @@ class Value:
     by the signedness of the type.
     """
 
-    __slots__ = ("block", "imag", "literal", "ref", "type")
+    __slots__ = ("block", "imag", "literal", "ref", "type", "uniform")
 
     def __init__(
         self,
@@ -220,6 +220,7 @@ class Value:
         self.type = type
         self.imag = imag
         self.literal = literal
+        self.uniform = literal is not None  # known to be the same in every lane
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -214,6 +214,10 @@ class Block(BitsBlock):
     ) -> Value:
         x, y = self.pair(x, y)
         if x.type in FLOATS:
+            if x.uniform:
+                x, y = y, x
+            if y.uniform:
+                return self._bounded(x, y, name == "max")
             return self.intrinsic(f"{name}imum", x, y)
         if x.type == "i1":
             return self.binary("or" if name == "max" else "and", x, y)
@@ -225,6 +229,28 @@ class Block(BitsBlock):
             return self.select(first, x, y)
         prefix = "s" if x.type in SIGNED else "u"
         return self.intrinsic(f"{prefix}{name}", x, y)
+
+    def _bounded(self, x: Value, bound: Value, below: bool) -> Value:
+        """x held above (`below` it is the bound) or under the same number in all lanes.
+
+        A comparison that fails gives x, which is right but where the bound is NaN, or the
+        zero that goes before the other. So a term is added that is that NaN or +0, and
+        otherwise −0, which changes nothing.
+        """
+        if x.type not in ("f32", "f64"):  # it is in a register of float32
+            single, limit = self.relabel(x, "f32"), self.relabel(bound, "f32")
+            return self.relabel(self._bounded(single, limit, below), x.type)
+        take = self.compare("ogt" if below else "olt", bound, x)
+        near = self.select(take, bound, x)
+        known = bound.literal
+        if known is not None and (known > 0 or known < 0):
+            return near
+        integer = "i64" if x.type == "f64" else "i32"
+        first = 0 if below else -1 << (63 if x.type == "f64" else 31)
+        found = self.compare("eq", self.bitcast(bound, integer), first)
+        term = self.select(found, self.constant(0.0, x.type), -0.0)
+        term = self.select(self.compare("uno", bound, bound), bound, term)
+        return self.add(near, term) if below else -self.sub(term, near)
 
     def integer_pow(self, x: Value, n: int) -> Value:
         """xⁿ for a known integer, by repeated squaring."""

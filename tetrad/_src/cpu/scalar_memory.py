@@ -166,7 +166,9 @@ class MemoryBlock(ConvertBlock):
     def broadcast(self, scalar: str, type: str, imag: str = "") -> Value:
         """A scalar register (of `REGISTER_TYPE`) in every lane."""
         ref = self._splat(scalar, type)
-        return Value(self, ref, type, self._splat(imag, type) if imag else "")
+        found = Value(self, ref, type, self._splat(imag, type) if imag else "")
+        found.uniform = True
+        return found
 
     def load_scalar_broadcast(self, pointer: str, type: str) -> Value:
         """The single element at a pointer in every lane."""
