@@ -319,3 +319,12 @@ def test_every_sampler_uses_its_key_up(name):
         parent, key = random.split(parent)
         with pytest.raises(KeyReuseError, match="not mapped by vmap"):
             jax.vmap(lambda _: draw(key))(np.zeros(2, np.float32))
+
+
+def test_large_arrays_of_keys_cost_no_search():
+    """Which key is where is not asked of arrays beyond a limit; a whole one is."""
+    split = "keys = jax.vmap(lambda k: random.split(k, 1000))(random.split(key, 100))\n"
+    draw = "jax.vmap(random.normal)(keys[0].reshape(-1))\n"
+    whole = "jax.vmap(jax.vmap(random.normal))(keys)\n"
+    assert not run(split + draw + draw, "warn")
+    assert len(run(split + whole + whole, "warn")) == 1

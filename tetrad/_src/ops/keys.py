@@ -37,6 +37,7 @@ WHOLE = -1  # all keys of a family
 LONGEST_LINE = 64  # ancestors that a family remembers
 FOLDS = 1024  # keys folded from one key that are remembered
 JOINED = 1024  # elements of arrays put together up to which we know whose they are
+MOST = 65_536  # elements of arrays up to which we know which key is where
 MANY = 32  # uses of parts of a family that are kept apart
 
 Note = tuple[Any, Any]  # (Family, which)
@@ -187,11 +188,10 @@ def _earlier(family: Family, which: Any) -> Any:
 
 
 def _use_part(family: Family, which: np.ndarray[Any, Any], this: Any) -> Any:
-    count = which.size
-    if not count:
+    if not which.size:
         return None
-    which = np.unique(which)
-    if which.size < count:
+    which = np.sort(which, axis=None)
+    if (which[1:] == which[:-1]).any():
         return this  # a key that stands in two places
     if family.mixed and WHOLE in family.used:
         return family.used[WHOLE]
@@ -323,6 +323,8 @@ def moved(
             number = _the_one(op, source, others)
             if number >= 0:
                 return one(family, number)
+        if out.size > MOST:
+            return None
         table = _places(op, source, others)
         return None if table is None else chosen(note, source, table)
     return None
@@ -396,6 +398,8 @@ def one(family: Family, number: Any) -> Note:
 
 def _places(op: Any, source: Aval, others: Sequence[Any]) -> Any:
     """For each element of the result, its number in the operand; None if not known."""
+    if source.size > MOST:
+        return None
     numbers = np.arange(source.size, dtype=np.int64).reshape(source.shape)
     if op.starts is None:
         out, strides, offset = op.restride(source, source.strides, 0)
@@ -647,6 +651,8 @@ def picked(keys: Value, number: int, out: Any) -> None:
     family, which = note  # type: ignore[misc]
     if aval is family.aval and aval.ndim == (1 if is_key(aval.dtype) else 2):
         out.note = one(family, number) if type(which) is int and which < 0 else note
+        return
+    if aval.size > MOST:
         return
     numbers = np.arange(aval.size, dtype=np.int64).reshape(aval.shape)
     found = chosen(note, aval, numbers[number])  # type: ignore[arg-type]
