@@ -169,3 +169,21 @@ def test_private_names_of_jax_are_modules_of_their_own():
         "jax.devices(); assert list(jax._src.xla_bridge._backends) == ['cpu'];"
         "assert not hasattr(jax._src, 'no_such_thing'); print('fine')"
     )
+
+
+def test_private_names_that_tutorials_import():
+    run(
+        "import tetrad; tetrad.install_as_jax(); import jax;"
+        "from jax._src import api, config, tree_util, test_util, public_test_util;"
+        "from jax._src.lax import lax; from jax._src import util;"
+        "assert api.grad is jax.grad and lax.add is jax.lax.add;"
+        "assert test_util.check_grads is jax.test_util.check_grads;"
+        "assert util.safe_map(abs, [-1]) == [1];"
+        "assert util.safe_zip([1], [2]) == [(1, 2)];"
+        "assert util.unzip2([(1, 2), (3, 4)]) == ((1, 3), (2, 4));"
+        "assert util.unzip3([]) == ((), (), ());"
+        "assert util.split_list([1, 2, 3], [1]) == [[1], [2, 3]];"
+        "assert util.partition_list([True, False], [1, 2]) == ([2], [1]);"
+        "assert util.concatenate([[1], [2]]) == [1, 2];"
+        "assert util.curry(max)(1)(2) == 2; print('fine')"
+    )

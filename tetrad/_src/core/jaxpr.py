@@ -33,6 +33,9 @@ class Var:
     def __init__(self, aval: Aval) -> None:
         self.aval = aval
 
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval}"
+
 
 class Literal:
     """A constant operand: a scalar, or an array that a rewrite made."""
@@ -42,6 +45,9 @@ class Literal:
     def __init__(self, val: Any, aval: Aval) -> None:
         self.val = val
         self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val}):{self.aval}"
 
 
 Atom = Var | Literal

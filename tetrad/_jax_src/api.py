@@ -1,0 +1,3 @@
+"""Transformations."""
+
+from tetrad import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""The settings."""
+
+from tetrad import config as config

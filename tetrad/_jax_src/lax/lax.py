@@ -1,0 +1,3 @@
+"""Operations."""
+
+from tetrad.lax import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""Pytrees."""
+
+from tetrad.tree_util import *  # noqa: F403
