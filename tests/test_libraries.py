@@ -28,6 +28,7 @@ NEEDS = {
     "diffrax": (["diffrax", "optimistix", "lineax"], 1e-4),
     "einops": (["einops"], 1e-5),
     "equinox": (["equinox", "optax"], 1e-4),
+    "flax": (["flax", "optax"], 1e-4),
     "haiku": (["haiku"], 1e-4),
     "jaxopt": (["jaxopt"], 1e-4),
     "jaxtyping": (["jaxtyping", "beartype", "typeguard"], 1e-5),

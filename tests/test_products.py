@@ -136,3 +136,43 @@ def test_small_sums_stay_in_the_loop():
     jaxpr = jax.make_jaxpr(jax.grad(loss))(numbers(3, 3)).jaxpr
     loops = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "scan"]
     assert loops[1].params["num_carry"] == 2
+
+
+def test_einsum_with_a_product_of_ones_own():
+    seen = []
+
+    def doubled(x, y, numbers, precision=None, preferred_element_type=None):
+        seen.append((x.shape, y.shape, numbers))
+        return 2 * lax.dot_general(
+            x, y, numbers, precision, preferred_element_type=preferred_element_type
+        )
+
+    x, y = jnp.ones((2, 3)), jnp.ones((3, 4))
+    got = jax.jit(lambda x, y: jnp.einsum("ij,jk->ik", x, y, _dot_general=doubled))(
+        x, y
+    )
+    np.testing.assert_array_equal(got, np.full((2, 4), 6.0))
+    assert seen == [((2, 3), (3, 4), (((1,), (0,)), ((), ())))]
+    same = jnp.einsum("ij,jk->ik", x, y, _dot_general=lax.dot_general)
+    np.testing.assert_array_equal(same, np.full((2, 4), 3.0))
+
+
+def test_products_take_a_sharding_over_one_device():
+    x = jnp.ones((2, 2))
+    numbers = (((1,), (0,)), ((), ()))
+    whole = jax.typeof(x).sharding
+    for sharding in (None, whole):
+        lax.dot_general(x, x, numbers, out_sharding=sharding)
+        lax.dot(x, x, out_sharding=sharding)
+        lax.broadcast_in_dim(x, (3, 2, 2), (1, 2), out_sharding=sharding)
+        lax.reshape(x, (4,), out_sharding=sharding)
+        jax.nn.initializers.zeros(None, (2,), out_sharding=sharding)
+    for call in (
+        lambda: lax.dot_general(x, x, numbers, out_sharding="rows"),
+        lambda: lax.dot(x, x, out_sharding="rows"),
+        lambda: lax.broadcast_in_dim(x, (3, 2, 2), (1, 2), out_sharding="rows"),
+        lambda: lax.reshape(x, (4,), out_sharding="rows"),
+        lambda: jax.nn.initializers.ones(None, (2,), out_sharding="rows"),
+    ):
+        with pytest.raises(NotImplementedError, match="out_sharding is not available"):
+            call()

@@ -76,6 +76,9 @@ from tetrad._src.api.named_axes import shard_map as shard_map
 from tetrad._src.api.named_axes import smap as smap
 from tetrad._src.api.names import named_call as named_call
 from tetrad._src.api.names import named_scope as named_scope
+from tetrad._src.api.references import Ref as Ref
+from tetrad._src.api.references import freeze as freeze
+from tetrad._src.api.references import new_ref as new_ref
 from tetrad._src.api.placing import (
     make_array_from_callback as make_array_from_callback,
 )

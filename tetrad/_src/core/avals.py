@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tetrad._src.core.mesh import NamedSharding, whole
+from tetrad._src.core.mesh import NamedSharding, is_whole, whole
 from tetrad._src.util import dtypes
 
 DType = Any  # np.dtype, or a KeyDtype
@@ -58,8 +58,17 @@ class Aval:
     )
 
     def __new__(
-        cls, shape: Iterable[int], dtype: DType, weak_type: bool = False
+        cls,
+        shape: Iterable[int],
+        dtype: DType,
+        weak_type: bool = False,
+        *,
+        sharding: Any = None,
     ) -> Aval:
+        if sharding is not None and not is_whole(sharding):
+            raise NotImplementedError(
+                f"ShapedArray(sharding={sharding}): types say nothing of several devices"
+            )
         shape = tuple(map(int, shape))
         if not isinstance(dtype, dtypes.KeyDtype):
             dtype = np.dtype(dtype)

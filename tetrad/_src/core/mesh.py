@@ -668,3 +668,12 @@ def is_whole(sharding: Any) -> bool:
     if not isinstance(sharding, NamedSharding):
         return sharding is None
     return bool(sharding.mesh.size <= 1)
+
+
+def no_sharding(name: str, sharding: Any) -> None:
+    """Refuses an argument `out_sharding` that spreads a result over devices."""
+    if sharding is not None and not is_whole(sharding):
+        raise NotImplementedError(
+            f"{name}: out_sharding is not available; leave it out, and write"
+            " jax.device_put(result, sharding)"
+        )

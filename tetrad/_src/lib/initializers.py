@@ -37,18 +37,24 @@ def _default(dtype: Any) -> Any:
     return dtypes.canonicalize_dtype(float if dtype is None else dtype)
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+def zeros(
+    key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None
+) -> Any:
     """Zeros; the key is not used.
 
     >>> import tetrad as jax
     >>> jax.nn.initializers.zeros(jax.random.key(0), (2,))
     Array([0., 0.], dtype=float32)
     """
+    elementwise.no_sharding("initializers.zeros", out_sharding)
     return create.zeros(shape, _default(dtype))
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+def ones(
+    key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None
+) -> Any:
     """Ones; the key is not used."""
+    elementwise.no_sharding("initializers.ones", out_sharding)
     return create.ones(shape, _default(dtype))
 
 

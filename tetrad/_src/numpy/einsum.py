@@ -6,7 +6,7 @@ order that opt_einsum finds. The first read of a formula is remembered with its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,18 +45,14 @@ def einsum(
     Each operand has a letter for each axis. Letters that are missing behind the arrow
     are summed over; without an arrow, those that occur twice are, and the others come in
     alphabetical order. "..." stands for further axes, which broadcast. ValueError if
-    letters and axes do not match.
+    letters and axes do not match. `_dot_general` is a function to use in place of
+    `lax.dot_general`, with its arguments.
 
     >>> import tetrad.numpy as jnp
     >>> jnp.einsum("ij,j->i", jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)
     """
     no_sharding(NAME, out_sharding)
-    if _dot_general not in (None, lax.dot_general):
-        raise NotImplementedError(
-            f"{NAME}: _dot_general is not available; write the products yourself, in the"
-            " order of jnp.einsum_path"
-        )
     no_out(NAME, out)
     given: Sequence[Any] = operands
     if not isinstance(subscripts, str):
@@ -71,10 +67,13 @@ def einsum(
         optimize if isinstance(optimize, (str, bool)) else tuple(map(tuple, optimize))
     )
     key = (subscripts, tuple([x.aval for x in xs]), path, precision, preferred)
+    dot = lax.dot_general if _dot_general is None else _dot_general
 
     def compute(*xs: Value) -> Any:
-        return _einsum(subscripts, list(xs), path, precision, preferred)
+        return _einsum(subscripts, list(xs), path, precision, preferred, dot)
 
+    if dot is not lax.dot_general:
+        return compute(*xs)
     return _plans.run(key, compute, xs)
 
 
@@ -184,7 +183,12 @@ def _check_extents(terms: Sequence[str], xs: Sequence[Value]) -> dict[str, int]:
 
 
 def _einsum(
-    formula: str, xs: list[Value], path: Any, precision: Any, preferred: Any
+    formula: str,
+    xs: list[Value],
+    path: Any,
+    precision: Any,
+    preferred: Any,
+    dot: Callable[..., Any],
 ) -> Any:
     terms, out = parse(formula, tuple([x.ndim for x in xs]))
     extents = _check_extents(terms, xs)
@@ -203,7 +207,7 @@ def _einsum(
         while len(taken) > 1:
             y, x = taken.pop(), taken.pop()
             still = wanted + "".join(term for _, term in taken)
-            taken.append(_pair(x, y, still, precision, final))
+            taken.append(_pair(x, y, still, precision, final, dot))
         items.append(_summed(*taken[0], wanted))
     x, term = _summed(*items[0], out)
     x = lax.convert_element_type(x, final, weak)
@@ -272,7 +276,12 @@ def _summed(x: Any, term: str, wanted: str) -> Item:
 
 
 def _pair(
-    first: Item, second: Item, wanted: str, precision: Any, preferred: Any
+    first: Item,
+    second: Item,
+    wanted: str,
+    precision: Any,
+    preferred: Any,
+    dot: Callable[..., Any],
 ) -> Item:
     """The product of two operands, summed over what nobody else wants."""
     x, left = _summed(*first, wanted + second[1])
@@ -287,7 +296,7 @@ def _pair(
         ),
         (tuple([left.index(c) for c in batch]), tuple([right.index(c) for c in batch])),
     )
-    product = lax.dot_general(x, y, numbers, precision, preferred)
+    product = dot(x, y, numbers, precision=precision, preferred_element_type=preferred)
     product = lax.convert_element_type(product, preferred)
     term = "".join(batch)
     term += "".join(c for c in left if c not in shared)

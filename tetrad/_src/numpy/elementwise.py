@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tetrad._src.core.bind import STATE, Value, aval_of
-from tetrad._src.core.mesh import is_whole
+from tetrad._src.core.mesh import no_sharding as no_sharding
 from tetrad._src.numpy import lax
 from tetrad._src.numpy.axes import no_out as no_out
 from tetrad._src.numpy.axes import static_int
@@ -311,15 +311,6 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     (x,) = promote_inexact("jnp.modf", x)
     whole = to(whole, aval_of(x).dtype, aval_of(x).weak_type, "jnp.modf")
     return lax.sub(x, whole), whole
-
-
-def no_sharding(name: str, sharding: Any) -> None:
-    """Refuses an argument `out_sharding` that spreads a result over devices."""
-    if sharding is not None and not is_whole(sharding):
-        raise NotImplementedError(
-            f"{name}: out_sharding is not available; leave it out, and write"
-            " jax.device_put(result, sharding)"
-        )
 
 
 # ----------------------------------------------------------------------------------- powers

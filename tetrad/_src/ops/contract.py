@@ -18,6 +18,7 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import aval_of
+from tetrad._src.core.mesh import no_sharding
 from tetrad._src.core.op import Axis, Kind, Linear, Op
 from tetrad._src.ops.algorithms import (
     F32,
@@ -488,7 +489,10 @@ def dot_general(
     dimension_numbers: Any,
     precision: Any = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
+    no_sharding("lax.dot_general", out_sharding)
     lhs = check_operand(lhs, "dot_general")
     rhs = check_operand(rhs, "dot_general", 1)
     (lc, rc), (lb, rb) = dimension_numbers
@@ -517,6 +521,7 @@ def dot(
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The product of vectors and matrices; with `dimension_numbers`, `dot_general`.
 
@@ -528,6 +533,7 @@ def dot(
     >>> lax.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]))
     Array(11., dtype=float32)
     """
+    no_sharding("lax.dot", out_sharding)
     if dimension_numbers is None:
         left = aval_of(check_operand(lhs, "dot"))
         right = aval_of(check_operand(rhs, "dot", 1))

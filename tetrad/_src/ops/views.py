@@ -21,6 +21,7 @@ import numpy as np
 
 from tetrad._src.core.avals import Aval
 from tetrad._src.core.bind import STATE, Value, aval_of, home_of, making_at
+from tetrad._src.core.mesh import no_sharding
 from tetrad._src.core.op import Axis
 from tetrad._src.ops.axes import check_axes, check_axis, check_shape, ints, up
 from tetrad._src.ops.convert import convert_element_type
@@ -116,8 +117,14 @@ class BroadcastInDim(Rearrange):
 
 
 def broadcast_in_dim(
-    operand: Operand, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+    operand: Operand,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
 ) -> Any:
+    if out_sharding is not None:
+        no_sharding("lax.broadcast_in_dim", out_sharding)
     shape = check_shape(shape, "broadcast_in_dim")
     dims = ints(broadcast_dimensions, "broadcast_in_dim")
     if not isinstance(operand, Value):
@@ -354,7 +361,11 @@ def reshape(
     operand: Operand,
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
+    if out_sharding is not None:
+        no_sharding("lax.reshape", out_sharding)
     new_sizes = check_shape(new_sizes, "reshape")
     if not isinstance(operand, Value):
         operand = check_operand(operand, "reshape")
