@@ -49,3 +49,12 @@ def test_types_take_a_sharding_over_one_device():
     aval = jax.typeof(jnp.ones((2, 3)))
     same = jax.core.ShapedArray(aval.shape, aval.dtype, sharding=aval.sharding)
     assert same is aval
+
+
+def test_the_older_name_of_the_platform():
+    before = jax.config.jax_platform_name
+    jax.config.update("jax_platform_name", "cpu")
+    try:
+        assert jax.devices()[0].platform == "cpu"
+    finally:
+        jax.config.update("jax_platform_name", before)

@@ -258,7 +258,7 @@ def explain_missing(name: str, problem: str) -> None:
 
 
 def default_platform() -> str:
-    wanted = config.jax_platforms
+    wanted = config.jax_platforms or config.jax_platform_name
     if wanted:
         return str(wanted).split(",")[0]
     return _order[0]
@@ -319,7 +319,7 @@ def _ask_again(chosen: bool | None = None) -> None:
 
 _blessing = make_lock()
 on_switch(("jax_default_device",), _ask_again)
-on_switch(("jax_platforms",), lambda _: _ask_again())
+on_switch(("jax_platforms", "jax_platform_name"), lambda _: _ask_again())
 
 
 def devices(platform: str | None = None) -> list[Device]:

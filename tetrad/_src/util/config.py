@@ -90,6 +90,7 @@ class Config(threading.local):
     jax_user_contexts: tuple[tuple[UserContext, Any], ...]
     jax_default_device: Any
     jax_platforms: str | None
+    jax_platform_name: str
     jax_num_cpu_devices: int
     jax_transfer_guard: str | None
     jax_transfer_guard_host_to_device: str | None

@@ -314,7 +314,7 @@ SETTINGS: Final[dict[str, Setting]] = {
         True, _boolean, "Whether compiled programs are kept on disk.", acts=False
     ),
     "jax_platform_name": Setting(
-        "", _text, "The older name of jax_platforms: set that instead.", acts=False
+        "", _text, "The older name of jax_platforms, which is asked first."
     ),
     "jax_random_seed_offset": Setting(
         0, _integer, "What is added to every seed.", compiles=True
