@@ -392,20 +392,22 @@ def take(
     name = "jnp.take"
     no_out(name, out)
     x = value(a, name, "a")
+    if axis is None:
+        x = lax.reshape(x, (x.size,)) if x.ndim != 1 else x
+        along = 0
+    else:
+        along = axis_argument(axis, x.ndim, name)
+    found = _take_mode(mode, name)
+    if type(indices) is int:
+        least = -x.shape[along] if found is lax.GatherScatterMode.FILL_OR_DROP else 0
+        if least <= indices < x.shape[along]:  # as x[..., i, ...]
+            index = (slice(None),) * along + (indices,) if along else indices
+            return getitem(x, index)  # type: ignore[no-any-return]
     places = _places(indices, name)
     if places.aval.kind not in "iu":
         raise TypeError(
             f"{call(name)}: indices must be integers, got {describe(places)}"
         )
-    if axis is None:
-        x = lax.reshape(x, (x.size,))
-        along = 0
-    else:
-        along = axis_argument(axis, x.ndim, name)
-    found = _take_mode(mode, name)
-    least = -x.shape[along] if found is lax.GatherScatterMode.FILL_OR_DROP else 0
-    if type(indices) is int and least <= indices < x.shape[along]:
-        return getitem(x, (slice(None),) * along + (indices,))  # type: ignore[no-any-return]
     _look(name, x, places, along, mode)
     if found == "wrap":
         places = places % x.shape[along]
