@@ -219,9 +219,9 @@ def clip(
     """
     name = "jnp.clip"
     numbers = type(min) in _NUMBERS and type(max) in _NUMBERS
-    if numbers and isinstance(arr, Value) and arr.aval.kind == "f":  # as most calls are
-        risen = maximum.with_number(arr, min, name)
-        return minimum.with_number(risen, max, name)  # type: ignore[no-any-return]
+    if numbers and isinstance(arr, Value) and arr.aval.dtype in _WIDE:  # as a rule
+        operands = arr, float(min), float(max)
+        return _clips_between.run(arr.aval, _between, operands)  # type: ignore[no-any-return]
     arr = a if arr is None else arr
     low = a_min if min is None else min
     high = a_max if max is None else max
@@ -249,7 +249,16 @@ def clip(
 
 
 _clips = Planner("clip")
+_clips_between = Planner("clip between numbers")
 _NUMBERS = (int, float)
+_WIDE = (
+    np.dtype(np.float32),
+    np.dtype(np.float64),
+)  # to which numbers are rounded once
+
+
+def _between(x: Any, low: Any, high: Any) -> Any:
+    return _clipped(x, low, high, "jnp.clip")
 
 
 def _bound(x: Any, bound: Any, name: str) -> Any:
@@ -265,9 +274,9 @@ def _bound(x: Any, bound: Any, name: str) -> Any:
 def _clipped(x: Any, low: Any, high: Any, name: str) -> Any:
     """min(max(x, low), high) of operands, where None leaves a side open."""
     if low is not None:
-        x = maximum.slow(low, x, name)
+        x = maximum.slow(x, low, name)
     if high is not None:
-        x = minimum.slow(high, x, name)
+        x = minimum.slow(x, high, name)
     return x
 
 
