@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import traceback
 from collections.abc import Callable
@@ -263,3 +264,20 @@ def test_forward_jacobians_by_complex_numbers():
         jax.jacfwd(jnp.sin)(1 + 2j)
     assert jax.jacfwd(jnp.sin, holomorphic=True)(1 + 2j).dtype == "complex64"
     assert jax.jacfwd(lambda x: x * 1j)(1.0) == 1j
+
+
+def test_a_file_is_taken_apart_once(monkeypatch):
+    parsed = []
+    parse = ast.parse
+
+    def counted(text, *args, **kwargs):
+        parsed.append(len(text))
+        return parse(text, *args, **kwargs)
+
+    monkeypatch.setattr(ast, "parse", counted)
+    number = jnp.float32(3)
+    for _ in range(50):  # as libraries that draw ask each element
+        with pytest.raises(TypeError, match="0-d|scalar|iterat"):
+            iter(number)
+    long = [length for length in parsed if length > 1000]
+    assert len(long) <= 1

@@ -527,3 +527,23 @@ def test_a_few_results_and_what_nobody_needs():
         del a
         np.testing.assert_array_equal(c, np.arange(10.0) * (turn + 1) + 1)
         np.testing.assert_array_equal(b, np.arange(10.0) * turn)
+
+
+def test_a_call_whose_results_were_dropped_is_not_taken_for_a_whole_one():
+    call = jax.jit(lambda x: (x + 1.0, x * 2.0, x - 3.0))
+    x = jnp.arange(5.0)
+    for _ in range(3):
+        a, b, c = call(x)
+        jax.block_until_ready((a, b, c))
+    for kept in range(3):
+        outs = call(x)
+        one = outs[kept]
+        del outs
+        jax.live_arrays()  # drops what nobody holds
+        lazy.prune_all()
+        y = x * 7.0
+        z = y + 0.5
+        np.testing.assert_array_equal(z, np.arange(5.0) * 7 + 0.5)
+        np.testing.assert_array_equal(y, np.arange(5.0) * 7)
+        want = [np.arange(5.0) + 1, np.arange(5.0) * 2, np.arange(5.0) - 3][kept]
+        np.testing.assert_array_equal(one, want)

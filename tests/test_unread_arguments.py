@@ -60,6 +60,10 @@ REASONS = {
     ("debug_info", "options"): "names of parameters that are found by themselves",
     ("Initializer.__call__", "*"): "a protocol",
     ("Tracer.tobytes", "*"): "refuses, whatever is asked for",
+    ("new_ref", "*"): "refuses, whatever is asked for",
+    ("freeze", "*"): "refuses, whatever is asked for",
+    ("cur_qdd", "*"): "refuses, whatever is asked for",
+    ("HiPrimitive.bind", "*"): "refuses, whatever is asked for",
     # There is one process, and its devices stand in one row.
     ("initialize", "*"): "of several processes, which are refused",
     ("create_device_mesh", "*"): "devices are not connected in any shape",
@@ -200,7 +204,6 @@ REFUSED = {
     "matmul out_sharding": lambda x: jnp.matmul(x, x, out_sharding="rows"),
     "tensordot out_sharding": lambda x: jnp.tensordot(x, x, out_sharding="rows"),
     "einsum out_sharding": lambda x: jnp.einsum("ij->i", x, out_sharding="rows"),
-    "einsum _dot_general": lambda x: jnp.einsum("ij->i", x, _dot_general=max),
     "get out_sharding": lambda x: x.at[0].get(out_sharding="rows"),
     "set out_sharding": lambda x: x.at[0].set(1.0, out_sharding="rows"),
     "reshape out_sharding": lambda x: x.reshape(4, out_sharding="rows"),

@@ -205,7 +205,7 @@ def _run_short(tape: Tape, x: Array) -> bool:
             return False
         several = nodes[0].entry.several
         if several:
-            if count != 1 + len(nodes[0].entry.projections):
+            if not _is_whole(nodes, count):
                 return False
         elif count > SHORT or (count == 1 and nodes[0] is not x):
             return False
@@ -247,6 +247,16 @@ def _run_short(tape: Tape, x: Array) -> bool:
         if _lock_is_mine():  # not if Ctrl-C came while it was waited for
             lock.release()
     return True
+
+
+def _is_whole(nodes: list[Array], count: int) -> bool:
+    """Whether the first nodes are a call and all its results.
+
+    These were recorded behind it together, so no others stand before the last of them.
+    """
+    last = nodes[count - 1]
+    whole = count == 1 + len(nodes[0].entry.projections)
+    return whole and last.entry.projected and last.args[0] is nodes[0]
 
 
 def _alone(x: Array) -> execute.Alone | None:

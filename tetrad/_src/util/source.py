@@ -10,8 +10,8 @@ Read `node_at` first, then `choice`, which rewrites a Python `if` as `jnp.where`
 from __future__ import annotations
 
 import ast
-import functools
 import linecache
+from typing import Any
 
 from tetrad._src.util.frames import Place, positions
 
@@ -24,18 +24,35 @@ _Parents = dict[ast.AST, ast.AST]
 # ------------------------------------------------------------------------- from places
 
 
-@functools.lru_cache(maxsize=8)
-def _parsed(source: str) -> tuple[ast.Module, _Parents] | None:
-    """The syntax tree of a file, and for each node the one around it."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    around: _Parents = {}
-    for node in ast.walk(tree):
-        for child in ast.iter_child_nodes(node):
-            around[child] = node
-    return tree, around
+class _File:
+    """The syntax of a file: the outermost node of each span, and the node around each."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.nodes: dict[Any, _Node] = {}
+        self.around: _Parents = {}
+        try:
+            tree = ast.parse("".join(lines))
+        except (SyntaxError, ValueError, RecursionError):
+            return
+        for node in ast.walk(tree):
+            for child in ast.iter_child_nodes(node):
+                self.around[child] = node
+            if isinstance(node, (ast.expr, ast.stmt)) and not isinstance(
+                node, ast.Expr
+            ):
+                span = (
+                    node.lineno,
+                    node.end_lineno,
+                    node.col_offset,
+                    node.end_col_offset,
+                )
+                self.nodes.setdefault(span, node)
+
+
+# Some libraries try what raises (whether elements can be iterated over) a thousand times.
+_files: dict[str, _File] = {}
+_FILES = 8
 
 
 def node_at(place: Place) -> tuple[_Node, _Parents] | None:
@@ -43,21 +60,16 @@ def node_at(place: Place) -> tuple[_Node, _Parents] | None:
     span = positions(place)
     if None in span:
         return None
-    first, last, start, end = span
-    parsed = _parsed("".join(linecache.getlines(place[0].co_filename)))
-    if parsed is None:
-        return None
-    tree, around = parsed
-    for node in ast.walk(tree):
-        if (
-            getattr(node, "lineno", None) == first
-            and getattr(node, "end_lineno", None) == last
-            and getattr(node, "col_offset", None) == start
-            and getattr(node, "end_col_offset", None) == end
-            and not isinstance(node, (ast.Expr, ast.Module))
-        ):
-            return node, around
-    return None
+    name = place[0].co_filename
+    lines = linecache.getlines(name)
+    file = _files.get(name)
+    if file is None or file.lines is not lines:
+        file = _File(lines)
+        while len(_files) >= _FILES:
+            _files.pop(next(iter(_files)), None)
+        _files[name] = file
+    node = file.nodes.get(tuple(span))
+    return None if node is None else (node, file.around)
 
 
 # ------------------------------------------------------------------------- expressions
