@@ -13,7 +13,7 @@ import pytest
 
 import tetrad as jax
 import tetrad.numpy as jnp
-from tetrad._src.runtime import lazy
+from tetrad._src.runtime import flush, lazy
 
 NAME = os.path.basename(__file__)
 pytestmark = pytest.mark.usefixtures("few_objects")
@@ -547,3 +547,21 @@ def test_a_call_whose_results_were_dropped_is_not_taken_for_a_whole_one():
         np.testing.assert_array_equal(y, np.arange(5.0) * 7)
         want = [np.arange(5.0) + 1, np.arange(5.0) * 2, np.arange(5.0) - 3][kept]
         np.testing.assert_array_equal(one, want)
+
+
+def test_a_call_with_several_results_of_what_another_thread_has_pending(monkeypatch):
+    # Nothing fails on the way, after which it would be computed in another one.
+    monkeypatch.setattr(flush, "_detach", None)
+    for k in range(3):
+        made = []
+        thread = threading.Thread(
+            target=lambda m=made, k=k: m.append(jnp.arange(5.0) + k)
+        )
+        thread.start()
+        thread.join()
+        call = jax.jit(lambda x, k=k: (x + 1.0 + k, x * (2.0 + k)))
+        low, high = call(made[0])
+        np.testing.assert_array_equal(high, (np.arange(5.0) + k) * (2 + k))
+        np.testing.assert_array_equal(low, np.arange(5.0) + 1 + 2 * k)
+        later = made[0] * 1.0
+        np.testing.assert_array_equal(later, np.arange(5.0) + k)

@@ -298,7 +298,8 @@ def _order(by_value: Sequence[bool]) -> list[int]:
 
 
 def alone_of_call(call: Array, outs: list[Array]) -> Alone | None:
-    """What `submit` runs for a call, for `run_alone`; its entry remembers it.
+    """What `submit` runs for a call of ready arrays, for `run_alone`; its entry
+    remembers it.
 
     None if it was not needed before and an array occurs twice: that has a program of
     its own.
@@ -326,6 +327,9 @@ def run_call(nodes: list[Array]) -> bool:
     call, *outs = nodes
     if call.entry.load > LEFT_OUT and min(held[1:]) <= counts.NODE:
         return False
+    for arg in call.args:
+        if type(arg) is Array and (arg.buffer is None or type(arg.buffer) is Deleted):
+            return False
     program = alone_of_call(call, outs)
     return program is not None and run_alone(program, call, outs)
 
