@@ -251,10 +251,8 @@ def clip(
 _clips = Planner("clip")
 _clips_between = Planner("clip between numbers")
 _NUMBERS = (int, float)
-_WIDE = (
-    np.dtype(np.float32),
-    np.dtype(np.float64),
-)  # to which numbers are rounded once
+# Floats to which a Python number is rounded once, as an operand of its own.
+_WIDE = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def _between(x: Any, low: Any, high: Any) -> Any:

@@ -38,16 +38,11 @@ class _File:
         for node in ast.walk(tree):
             for child in ast.iter_child_nodes(node):
                 self.around[child] = node
-            if isinstance(node, (ast.expr, ast.stmt)) and not isinstance(
-                node, ast.Expr
-            ):
-                span = (
-                    node.lineno,
-                    node.end_lineno,
-                    node.col_offset,
-                    node.end_col_offset,
-                )
-                self.nodes.setdefault(span, node)
+            if isinstance(node, ast.Expr) or not isinstance(node, (ast.expr, ast.stmt)):
+                continue
+            first, last = node.lineno, node.end_lineno
+            span = first, last, node.col_offset, node.end_col_offset
+            self.nodes.setdefault(span, node)
 
 
 # Some libraries try what raises (whether elements can be iterated over) a thousand times.
